@@ -1,11 +1,12 @@
 /* The GPU backend: the table that the library finds in the plug-in.
  *
- * A call takes its worlds in pieces that the card has room for. A world that a capacity stopped goes
- * on in the next round with more of it: nothing is dropped, and what has been learned holds for all
- * worlds of its model from then on. So a warm batch is one launch, or a few of many steps each (choose.h).
+ * A call takes its worlds in pieces that fit the card's memory. A world stopped by a capacity
+ * continues in the next round with a larger one: nothing is dropped, and the larger capacity holds
+ * for all worlds of its model from then on. So a warm batch is one launch, or a few of many steps
+ * each (choose.h).
  *
- * A world with so many shapes that it would keep its team busy and the card idle is stepped by
- * itself, in large-world mode, where large-world mode takes it; the caller need not know. */
+ * A world with so many shapes that it would keep its team busy and the card idle is stepped alone,
+ * in large-world mode, if that mode supports it; results do not depend on the choice. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #include "gpu/stored/stored.h"
 #include "gpu/shared_card.h"
 
-/* Of the card's memory: what images of models may take. */
+/* of the card's memory: limit of model images */
 static const double MODELS_SHARE = 0.25;
 
 /* One stepper on a card. */
@@ -95,7 +96,7 @@ static tb_status reserve_tasks(tb_gpu_batch *b, int32_t worlds, tb_error *error)
     return TB_OK;
 }
 
-/* What another card has of a state comes home first. */
+/* Brings data of a state that another card has newer to the host first. */
 static tb_status drop_copy_of_other_card(const tb_gpu_batch *b, tb_state *state, tb_error *error)
 {
     if (state->device_copy == NULL ||
@@ -132,7 +133,7 @@ static tb_status make_tasks(tb_gpu_batch *b, tb_state *const *states, const tb_c
     return TB_OK;
 }
 
-/* Whether the world goes on: it has steps left and what stopped it can be mended. */
+/* True if the world has steps left and no failure that a larger capacity cannot cure. */
 static bool goes_on(const tb_gpu_task *task)
 {
     if (task->steps_left == 0) return false;
@@ -168,8 +169,8 @@ static int32_t list_pending(tb_gpu_batch *b, int32_t worlds)
     return count;
 }
 
-/* More of what a world lacked, for all of its model: half as much again as it asked for, since what
- * it asked for is what it had come to when it was refused. */
+/* Enlarges a capacity for all worlds of a model: to one and a half times the request, since the
+ * request is only the need up to the refusal. */
 static void learn(tb_gpu_batch *b, const int32_t *pending, int32_t count)
 {
     bool grew = false;
@@ -191,7 +192,7 @@ static void learn(tb_gpu_batch *b, const int32_t *pending, int32_t count)
     b->regrowths += grew;
 }
 
-/* Brings what a piece has written where worlds do not stay. */
+/* Fetches the results of a piece if worlds do not stay on the card. */
 static tb_status sync_piece_to_host(tb_gpu_batch *b, const tb_step_options *options,
                                     const int32_t *piece, int32_t count, tb_error *error)
 {
@@ -268,7 +269,7 @@ static tb_status step_on(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_task
     return status;
 }
 
-/* The same, told and noted by the host. */
+/* The same, with courses applied and recorded by the host. */
 static tb_status step_along(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_task *task,
                             const tb_step_options *options, tb_error *error)
 {
@@ -298,14 +299,14 @@ static tb_status step_along(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_t
     return status;
 }
 
-/* Whether what ended one world concerns the others. */
+/* True if the failure of one world concerns the others. */
 static bool ends_all(tb_status status)
 {
     return status == TB_ABORTED || status == TB_CANCELLED;
 }
 
-/* Worlds that fill the card go there one after another, in large-world mode. One that finds no room leaves
- * the others alone; what it failed by is kept for the end. */
+/* Large worlds go to the card one after another. One that finds too little memory does not stop
+ * the others; its failure is reported at the end. */
 static tb_status step_large(card_stepper *g, const tb_step_options *options, int32_t worlds,
                             tb_error *first, tb_error *error)
 {
@@ -320,7 +321,7 @@ static tb_status step_large(card_stepper *g, const tb_step_options *options, int
             (task->course == NULL ? step_on : step_along)(b, large, task, options, error);
         if (status == TB_OK) {
             status = sync_piece_to_host(b, options, &i, 1, error);
-        } else if (status != TB_ABORTED) { /* what it has made until then */
+        } else if (status != TB_ABORTED) { /* the state reached until then */
             tb_error unread;
             (void)sync_piece_to_host(b, options, &i, 1, &unread);
         }
@@ -338,7 +339,8 @@ static tb_status step_large(card_stepper *g, const tb_step_options *options, int
     return TB_OK;
 }
 
-/* A field keeps its memory from call to call; who finds none takes that. */
+/* A large world keeps its memory from call to call; a call that finds none free takes that
+ * memory. */
 static bool give_large_world_up(card_stepper *g, tb_status status)
 {
     tb_gpu_large_world *large = &g->card->large;
@@ -357,7 +359,7 @@ static tb_status step_here(card_stepper *g, const tb_step_options *options, tb_s
     pthread_mutex_lock(&device_copies->lock);
     b->threads = device_copies->threads = g->threads;
     pthread_mutex_unlock(&device_copies->lock);
-    /* those of other cards are fetched there, so this one is entered later */
+    /* copies of other cards are fetched there, so this card is entered later */
     tb_status status = TB_OK;
     for (int32_t i = 0; i < worlds && status == TB_OK; i++)
         status = drop_copy_of_other_card(b, states[i], error);

@@ -9,7 +9,7 @@
 
 enum { CARDS = 64 };
 
-/* Of the card's memory: what worlds that stay may take. */
+/* of the card's memory: limit of worlds that stay */
 static const double WORLDS_SHARE = 0.5;
 
 /* The process's cards. A card is one for a process by its nature: its driver knows no two. */
@@ -18,7 +18,7 @@ static struct {
     tb_gpu_card *cards[CARDS];
 } open_cards = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* For measurements: what the thread that stepped was busy with, us a launch, as JSON. */
+/* For measurements: phases of the stepping thread, us a launch, as JSON. */
 static void print_phases(const tb_gpu_batch *b)
 {
 #define NAME(phase) #phase,
@@ -54,7 +54,7 @@ static void close_card(tb_gpu_card *card)
     free(card);
 }
 
-/* Somebody may have come since, or closed it. */
+/* Another thread may have opened or closed the card since. */
 static void close_if_empty(int32_t index)
 {
     pthread_mutex_lock(&open_cards.lock);
@@ -137,7 +137,7 @@ void tb_gpu_card_leave(tb_gpu_card *card)
     if (empty) close_if_empty(index);
 }
 
-/* ---- what it holds and has done ---- */
+/* ---- use and counts ---- */
 
 void tb_gpu_card_publish(tb_gpu_card *card)
 {

@@ -1,10 +1,9 @@
-/* A card of this process: what all steppers on it share.
+/* A card of this process, shared by all its steppers.
  *
- * Kernels that are loaded, models and worlds that are there, memory that was asked for: all of it
- * makes the next call quick, whoever calls. So a process opens a card once and every stepper on it
- * is a guest there; sessions and grasp jobs of a daemon find it warm. One call at a time launches;
- * who calls at the same moment waits. The card is closed when the last stepper and the last world on
- * it have gone. */
+ * Loaded kernels, models, worlds and allocated memory make the next call of any stepper faster. So
+ * a process opens a card once and all steppers share it; sessions and grasp jobs of a daemon find
+ * it warm. One call at a time launches; concurrent callers wait. The card is closed when the last
+ * stepper and the last world on it are gone. */
 #ifndef TB_GPU_SHARED_CARD_H
 #define TB_GPU_SHARED_CARD_H
 
@@ -21,13 +20,13 @@ typedef struct tb_gpu_card {
     tb_device_use published;  /* of the batch, under the device copies' lock */
 } tb_gpu_card;
 
-/* The card, opened if nobody has it yet; one guest more. */
+/* Returns the card, opened if needed, with one more user. */
 tb_status tb_gpu_card_enter(int32_t index, const tb_backend *backend, tb_gpu_card **card,
                             tb_error *error);
 void tb_gpu_card_leave(tb_gpu_card *card);
-/* All zero for a card that nobody has. */
+/* All zero for a card that is not open. */
 void tb_gpu_card_use(int32_t index, tb_device_use *use);
-/* At the end of a call: what `use` says of the batch. */
+/* At the end of a call: copies the batch's counts to `use`. */
 void tb_gpu_card_publish(tb_gpu_card *card);
 
 #endif

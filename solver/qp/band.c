@@ -47,7 +47,7 @@ static void transpose_to_panels(tb_real *TB_RESTRICT to, const tb_real *from, in
                 from[(int64_t)j * size + t];
 }
 
-/* What is factored: rows and columns `list` of a band, or, without one, all of it. */
+/* The rows and columns that are factored: `list` of a band or, without a list, the whole band. */
 typedef struct band_part {
     const tb_real *a;
     int64_t stride;
@@ -59,9 +59,9 @@ static int32_t part_row(const band_part *part, int32_t i)
     return part->list ? part->list[i] : i;
 }
 
-/* Columns [first, first + BAND_WIDTH) of the matrix to their place in the block column whose first
- * row is `top`. Rows follow each other through the blocks: a row's numbers side by side are one line
- * of them, written once. */
+/* Copies columns [first, first + BAND_WIDTH) of the matrix to the block column whose first row
+ * is `top`. The rows of a block lie one after another; one row of numbers is one cache line,
+ * written once. */
 static void load_columns(const tb_band *band, const band_part *part, int32_t first, int32_t top,
                          tb_real *to)
 {
@@ -160,7 +160,7 @@ static int32_t factor_part(tb_band *band, const band_part *part, int32_t n, int3
                              j + BAND_WIDTH, 1, 0);
         }
 
-        /* A_ij -= L_ik L_jk', of those on the diagonal what lies below it */
+        /* A_ij -= L_ik L_jk'; of a diagonal block, only the lower triangle */
         for (int32_t j = 1; j <= below; j++) {
             transpose_to_panels(band->work, own + j * square, size);
             tb_real *column_j = own + j * column;

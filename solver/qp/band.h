@@ -1,12 +1,12 @@
 /* Symmetric positive definite systems with a band: Cholesky by blocks, and solving for many
  * right-hand sides at once (Litven 5.3, algorithm 5.3).
  *
- * The factor is cut into square blocks; what lies on the diagonal is inverted once, so that a
- * solve is nothing but products of blocks: few dependent steps, each wide, which is what a card and
- * a vector unit like. Litven's blocks are as large as the half-bandwidth, one below each diagonal
- * one. Here the size is free and there are as many below as the band needs: small blocks make the
- * inverses cheap (his cost as much as half a factorization), large ones make few steps. A dense
- * matrix is the case of a half-bandwidth of n - 1.
+ * The factor is cut into square blocks. Diagonal blocks are inverted once, so that a solve consists
+ * of products of blocks: few dependent steps, each wide, as cards and vector units need. Litven's
+ * blocks are as large as the half-bandwidth, one below each diagonal one. Here the size is free and
+ * there are as many below as the band needs: small blocks make the inverses cheap (his cost as much
+ * as half a factorization), large ones make few steps. A dense matrix is the case of a
+ * half-bandwidth of n - 1.
  *
  * Matrices come as LAPACK's lower band: element (i, j), i >= j, at a[i - j + j * stride], with
  * stride = half-bandwidth + 1. */
@@ -40,9 +40,8 @@ TB_EXTERN int32_t tb_band_block_size(int32_t half_bandwidth);
 TB_EXTERN tb_status tb_band_take(tb_band *band, int32_t n, int32_t half_bandwidth, int32_t block,
                                  tb_arena *arena);
 
-/* Factors the leading n rows of a matrix (n and half_bandwidth not above those of tb_band_take).
- * Returns n, or the index of the first pivot that is not positive: above `threshold` times its
- * diagonal entry. */
+/* Factors the leading n rows of a matrix (n and half_bandwidth at most those of tb_band_take).
+ * Returns n, or the index of the first pivot at or below `threshold` times its diagonal entry. */
 #define tb_band_factor TB_SYMBOL(tb_band_factor)
 TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int32_t half_bandwidth,
                                  tb_real threshold);
@@ -93,7 +92,7 @@ TB_EXTERN void tb_band_add_column(const tb_real *a, int32_t n, int32_t half_band
 TB_EXTERN void tb_band_multiply_sparse(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                        const tb_real *x, tb_real *y);
 
-/* y <- A x for one column with all sums in double: what residuals are made of. */
+/* y <- A x for one column with all sums in double, for residuals. */
 #define tb_band_multiply_double TB_SYMBOL(tb_band_multiply_double)
 TB_EXTERN void tb_band_multiply_double(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                        const tb_real *x, double *y);

@@ -1,8 +1,8 @@
-/* Products of blocks with panels: what the banded solver spends its time in.
+/* Products of blocks with panels; the banded solver spends most of its time here.
  *
  * A panel is BAND_WIDTH numbers wide and contiguous, so that a block's rows meet it in the cache's
- * own order. Every sum runs over its terms in their order, whatever the processor has: one with AVX2
- * computes twice as many of them at a time, and the bytes are the same. */
+ * own order. Every sum adds its terms in order on every processor: AVX2 computes twice as many sums
+ * at a time, with the same bytes. */
 #ifndef TB_BAND_KERNEL_H
 #define TB_BAND_KERNEL_H
 
@@ -14,9 +14,9 @@ enum { BAND_WIDTH = TB_BAND_LANE, BAND_PANELS = 4 /* that are solved for side by
 typedef tb_real band_vector __attribute__((vector_size(32), aligned(sizeof(tb_real)), may_alias));
 enum { BAND_LANES = 32 / sizeof(tb_real) };
 
-/* c += sign a b; element (i, t) of a at a[i * row + t * step], m x k; b: a panel's k rows; c: m rows,
- * `stride` apart. m is a multiple of TB_BAND_LANE. `rows` x `vectors` sums are under way at a time. What lies
- * `ahead` of the numbers in use is asked for, 0: nothing. */
+/* c += sign a b; element (i, t) of a at a[i * row + t * step], m x k; b: a panel's k rows; c: m
+ * rows, `stride` apart. m is a multiple of TB_BAND_LANE. `rows` x `vectors` sums are computed at
+ * a time. Numbers `ahead` of those in use are prefetched; 0: none. */
 static inline __attribute__((always_inline)) void
 sum_products(tb_real *TB_RESTRICT c, int64_t stride, const tb_real *a, int64_t row, int64_t step,
              const tb_real *b, int32_t m, int32_t k, tb_real sign, int64_t ahead, const int rows,
@@ -75,8 +75,8 @@ static inline void band_product(tb_real *TB_RESTRICT c, int64_t stride, const tb
         sum_products(c, stride, a, row, step, b, m, k, sign, ahead, 4, 1);
 }
 
-/* The same sums for one column and a square block, row-major. Such a walk waits for memory: what the
- * next rows, or the next block behind this one, will be is asked for in time. */
+/* The same sums for one column and a square block, row-major. Memory latency bounds this walk,
+ * so the next rows, or the next block behind this one, are prefetched. */
 static inline void band_product_along(tb_real *TB_RESTRICT c, const tb_real *a, int32_t size,
                                       const tb_real *b, tb_real sign)
 {

@@ -99,7 +99,7 @@ TB_STATIC void cholesky_column(const tb_bounded *b, int64_t j)
     }
 }
 
-/* L' above the diagonal, and what 1 / L_jj is; false where H_FF is not definite */
+/* Fills L' above the diagonal and 1 / L_jj; false if H_FF is not positive definite. */
 TB_STATIC bool bounded_cholesky(const tb_bounded *b)
 {
     const int64_t m = b->frees;
@@ -196,7 +196,8 @@ TB_STATIC void bounded_take_out(tb_bounded *b, int32_t s)
     tb_team_sync();
 }
 
-/* New slots for what `next` has otherwise than the factored set; false where they are too many. */
+/* Assigns slots to variables in which `next` differs from the factored set; false if they are
+ * too many. */
 TB_STATIC bool bounded_put_in(tb_bounded *b)
 {
     const int32_t lanes = tb_team_lanes();
@@ -290,7 +291,7 @@ TB_STATIC bool factor_schur_rows(tb_bounded *b)
 
 TB_EXTERN bool tb_bounded_border(tb_bounded *b, tb_bounded_result *result)
 {
-    /* what is undone goes first, so that its room counts */
+    /* variables that changed back go first, so that their slots are free */
     for (int32_t s = b->changes - 1; s >= 0; s--) {
         const int32_t j = b->changed[s];
         if ((b->next[j] == TB_BOUND_FREE) != (b->place[j] >= 0)) continue;

@@ -101,8 +101,8 @@ TB_STATIC void bounded_gradient(const tb_bounded *b)
     tb_team_sync();
 }
 
-/* x of the present set, and the gradient there. What stands at a bound does so to the last bit; of
- * those, the system is told the values where it does not know of them. */
+/* Computes x of the present set and the gradient there. Variables at a bound get its value to
+ * the last bit; the system is passed the values that it does not know. */
 TB_STATIC void bounded_answer(tb_bounded *b, tb_bounded_result *result)
 {
     TB_EACH (j, b->n) {
@@ -139,7 +139,7 @@ TB_STATIC void bounded_refine(tb_bounded *b, tb_bounded_result *result)
     result->solves++;
 }
 
-/* ---- what a set predicts ---- */
+/* ---- prediction of the next set ---- */
 
 /* The largest numbers that errors are measured by. */
 typedef struct bounded_sizes {
@@ -312,7 +312,8 @@ TB_STATIC void bounded_choose(tb_bounded *b, const bounded_prediction *p, int32_
     tb_team_sync();
 }
 
-/* Where to begin: as told, but what has one value stands there, and no infinite bound holds. */
+/* The first working set: as given, but a variable with equal bounds is at its bound, and no
+ * infinite bound is active. */
 TB_STATIC uint64_t bounded_first_set(const tb_bounded *b)
 {
     uint64_t hash = 0;

@@ -2,16 +2,16 @@
  *
  *     min 1/2 x' H x + f' x    subject to    lower <= x <= upper
  *
- * The method is that of qp.h (Litven, chapters 2 and 3), for what a team solves in the middle of a
+ * The method is that of qp.h (Litven, chapters 2 and 3), for programs that a team solves within a
  * step (base/team.h), on a card or on a processor and with the same bytes: no black boxes, and no
- * LAPACK. A bound fixes its variable, so what is factored is H over the variables that are free
+ * LAPACK. A bound fixes its variable, so the factored matrix is H over the free variables
  * (his C0_solve),
  *
- *     H_FF = L L',   and L^-1 is what is kept: a solve is two products, which lanes share,
+ *     H_FF = L L',   L^-1 is stored: a solve is two products, which lanes share,
  *                    where substitution would go row by row;
  *
- * and a set that differs from the factored one borders it. A variable that was bound and now is free
- * (r) brings the column H_Fr, one that was free and now is bound (a) the column e_a:
+ * and a set that differs from the factored one borders it. A variable that was bound and now is
+ * free (r) brings the column H_Fr, one that was free and now is bound (a) the column e_a:
  *
  *     [ H_FF  U ] [x_F       ]   [w_F     ]        U = [H_Fr  e_a],   D = [H_rr  0]
  *     [ U'    D ] [x_r, -nu_a] = [w_r, d_a]                               [0     0]
@@ -20,8 +20,8 @@
  *
  * T is kept column by column while its variable differs. D - T' T is positive definite over r and
  * negative definite over a, and such a matrix has L D L' whatever the order of its rows, without
- * pivots (Vanderbei, Symmetric quasidefinite matrices, SIAM J. Optimization 5, 1995): new columns are
- * new rows of the factor.
+ * pivots (Vanderbei, Symmetric quasidefinite matrices, SIAM J. Optimization 5, 1995): new columns
+ * are new rows of the factor.
  *
  * Sets change as they will while they are new. When one comes back, or they have changed for long,
  * it is the first variable of those that would alone: with H positive definite no set comes back
@@ -36,7 +36,7 @@
 /* Where a variable is. */
 enum { TB_BOUND_FREE, TB_BOUND_LOWER, TB_BOUND_UPPER };
 
-/* What a solve has done. */
+/* Result of a solve and its counts. */
 typedef struct tb_bounded_result {
     tb_status status;   /* OK, NOT_CONVERGED, DIVERGED: numbers that are not finite */
     int32_t iterations; /* systems */
@@ -46,8 +46,9 @@ typedef struct tb_bounded_result {
     double relative; /* KKT residual, as that of tb_kkt */
 } tb_bounded_result;
 
-/* A program and what it keeps from solve to solve. Each lane has one; the arrays are the team's. The
- * first ones are the caller's: H before the first solve; f, bounds and where to begin before each. */
+/* A program with the arrays that persist between solves. Each lane has one; the arrays are the
+ * team's. The caller fills the first ones: H before the first solve; f, bounds and the first set
+ * before each. */
 #define tb_bounded TB_SYMBOL(tb_bounded)
 typedef struct tb_bounded {
     int32_t n;
@@ -65,7 +66,7 @@ typedef struct tb_bounded {
     int32_t frees;    /* free variables */
     int32_t *free;    /* they, ascending */
     int32_t *place;   /* n: position among them, or -1 */
-    tb_real *root;    /* frees x frees: L^-1 below, its transposed above; where it stands: */
+    tb_real *root;    /* frees x frees: L^-1 below the diagonal, its transpose above */
     tb_real *afar;    /* n x n, of the arena */
     tb_real *fast;    /* fast memory, while it fits there */
     size_t fast_room; /* numbers */
@@ -83,7 +84,7 @@ typedef struct tb_bounded {
     tb_real *scale;   /* limit: D */
     tb_real *pi;      /* limit */
 
-    uint8_t *next;   /* n: what a set predicts */
+    uint8_t *next;   /* n: the predicted set */
     uint64_t *known; /* hashes of the sets that were solved for */
     /* numbers on their way: n each */
     tb_real *fixed, *force, *own, *half, *step, *along;
@@ -97,8 +98,8 @@ TB_EXTERN tb_status tb_bounded_take(tb_bounded *b, int32_t n, bool with_h, tb_ar
 #define tb_bounded_begin TB_SYMBOL(tb_bounded_begin)
 TB_EXTERN tb_status tb_bounded_begin(tb_bounded *b, tb_arena *arena);
 
-/* Lends the program some of a team's fast memory (base/team.h), `room` numbers of it, for the factors
- * to come; NULL: none. Returns how many it takes at most: what lies behind them is free. */
+/* Lends the program `room` numbers of a team's fast memory (base/team.h) for the coming factors;
+ * NULL: none. Returns the most that the program takes; numbers behind these are free. */
 #define tb_bounded_lend TB_SYMBOL(tb_bounded_lend)
 TB_EXTERN size_t tb_bounded_lend(tb_bounded *b, tb_real *fast, size_t room);
 
@@ -119,8 +120,8 @@ TB_EXTERN bool tb_bounded_factor(tb_bounded *b, tb_bounded_result *result);
 #define tb_bounded_border TB_SYMBOL(tb_bounded_border)
 TB_EXTERN bool tb_bounded_border(tb_bounded *b, tb_bounded_result *result);
 
-/* The present set's system: to_j of the free variables for the right-hand side `force` (n), and for
- * those that are bound and were free the value in `fixed`, NULL: zero. */
+/* The present set's system: x of the free variables for the right-hand side `force` (n). `fixed`
+ * has the values of variables that are bound now and were free; NULL: zero. */
 #define tb_bounded_system TB_SYMBOL(tb_bounded_system)
 TB_EXTERN void tb_bounded_system(tb_bounded *b, const tb_real *force, const tb_real *fixed,
                                  tb_real *to);

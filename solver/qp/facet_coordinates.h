@@ -1,10 +1,11 @@
 /* Facets as bounds: a program in the coordinates of its rows.
  *
- * Rows +-a (x_2c + x_2c+1) <= b and +-a (x_2c - x_2c+1) <= b, as friction with four facets has them,
- * are bounds on the sum u_1 and the difference u_2 of a pair. With x = T u, T = 1/2 [1 1; 1 -1] for
- * such a pair, H becomes T' H T, whose band is at most two wider, f becomes T' f, and b and the
- * multipliers stay. Litven's Z for a pair with one active row is a column of T. So who solves programs
- * with bounds solves these; all factors are powers of two, and only sums are rounded. */
+ * Rows +-a (x_2c + x_2c+1) <= b and +-a (x_2c - x_2c+1) <= b, as friction with four facets has
+ * them, are bounds on the sum u_1 and the difference u_2 of a pair. With x = T u, T = 1/2 [1 1; 1
+ * -1] for such a pair, H becomes T' H T, whose band is at most two wider, f becomes T' f, and b and
+ * the multipliers stay. Litven's Z for a pair with one active row is a column of T. A solver of
+ * programs with bounds therefore solves these; all factors are powers of two, and only sums are
+ * rounded. */
 #ifndef TB_FACET_COORDINATES_H
 #define TB_FACET_COORDINATES_H
 

@@ -1,9 +1,9 @@
 /* K0 for bounds on single variables, with a band: Litven's reduction of the contact program (5.1,
  * algorithm 5.1 with the term H_BB x_B that it leaves out).
  *
- * An active bound v x_k = d gives x_k, the others solve H_FF x_F = c_F - H_FB x_B, and what is left
- * of the bound's row is its multiplier, (c - H x)_k / v. H_FF keeps the band of H, and its own is
- * as much narrower as variables are bound. */
+ * An active bound v x_k = d gives x_k, the others solve H_FF x_F = c_F - H_FB x_B, and the
+ * multiplier of the bound is the rest of its row, (c - H x)_k / v. H_FF keeps the band of H, and
+ * its own is as much narrower as variables are bound. */
 #include "qp/qp_internal.h"
 
 #include "qp/lapack.h"

@@ -3,8 +3,8 @@
  * With H = L L' and V = L^-1 A0, the saddle system [H A0; A0' 0] [x; nu] = [c; d] is
  *     t = L^-1 c,   V' V nu = V' t - d,   x = L^-T (t - V nu),
  * three triangles and a Cholesky factor as large as the working set (range space method). A pivot
- * of V' V that is small against its diagonal says which constraint depends on those before it.
- * Where H is not positive definite, K0 is factored whole, as L D L'. */
+ * of V' V that is small against its diagonal marks a constraint that depends on the constraints
+ * before it. Where H is not positive definite, K0 is factored whole, as L D L'. */
 #include "qp/qp_internal.h"
 
 #include "qp/lapack.h"
@@ -21,7 +21,7 @@ typedef struct dense_k0 {
     tb_real *product; /* most x most: the factor of V' V */
     tb_real *nu;      /* most x columns_of_nu */
     int32_t columns_of_nu;
-    tb_real *saddle; /* (n + most)^2, taken when first needed, with what follows */
+    tb_real *saddle; /* (n + most)^2, allocated at first use, as are the next arrays */
     tb_real *saddle_workspace;
     int *pivots, *integers;
 } dense_k0;

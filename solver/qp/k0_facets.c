@@ -2,7 +2,7 @@
  * signs and transposes that its own saddle system (5.15) asks for.
  *
  * The variables come in pairs, a contact's tangential impulse, and rows are (+-1, +-1) on a pair.
- * With E the active rows and Z a basis of what they leave free (two columns a pair, one, or none),
+ * With E the active rows and Z a basis of their null space (two columns a pair, one, or none),
  *     beta_p = E' d / 2,   Z' H Z z = Z' (c - H beta_p),   beta = beta_p + Z z,
  *     nu = E (c - H beta) / 2,
  * because two rows of a pair that are not parallel are orthogonal: E E' = 2. */
@@ -13,9 +13,9 @@
 typedef struct facets_k0 {
     const tb_qp *qp;
     int32_t pairs, count;
-    int32_t *active;    /* count constraints */
-    int32_t *row_of;    /* pairs: bit 0: an active row whose signs agree, bit 1: differ */
-    int32_t *start;     /* pairs + 1: first of a pair's free directions */
+    int32_t *active; /* count constraints */
+    int32_t *row_of; /* pairs: bit 0: an active row with equal signs, bit 1: with unequal signs */
+    int32_t *start;  /* pairs + 1: first of a pair's free directions */
     tb_real *direction; /* n x 2: free direction k is over the pair's two variables */
     int32_t *pair_of;   /* n: the pair of a free direction */
     tb_real *reduced;   /* Z' H Z, lower band */
@@ -51,7 +51,7 @@ static void put_direction(facets_k0 *k0, int32_t pair, int32_t *next, tb_real ev
     (*next)++;
 }
 
-/* What the active rows leave free, pair by pair. */
+/* Lists the free directions of every pair. */
 static void list_directions(facets_k0 *k0)
 {
     int32_t next = 0;

@@ -1,8 +1,8 @@
-/* What we call of LAPACK and BLAS, in working precision.
+/* Routines of LAPACK and BLAS in use, in working precision.
  *
  * Fortran's calling convention as gfortran and its successors have it: everything by address,
  * column-major, and behind the other arguments the length of every text. Calls are made with
- * arguments that LAPACK cannot refuse, for it would end the program. */
+ * arguments that LAPACK cannot refuse, because LAPACK would end the program. */
 #ifndef TB_LAPACK_H
 #define TB_LAPACK_H
 

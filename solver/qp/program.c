@@ -1,5 +1,5 @@
-/* A quadratic program from outside, in working precision: numbers are converted where they must be,
- * and the saddle systems go to whoever is made for their rows. */
+/* Quadratic programs of a caller, in working precision: converts numbers where needed and
+ * chooses the saddle system that fits the rows. */
 #include "qp/host_program.h"
 #include "qp/qp.h"
 
@@ -39,7 +39,7 @@ static const tb_real *numbers_of_solve(tb_real *room, const double *from, size_t
 }
 #endif
 
-/* AUTO asks those who take only their own kind of rows first. */
+/* AUTO tries the systems for special rows first. */
 static tb_status choose_system(const tb_qp *qp, const tb_qp_options *options, tb_arena *arena,
                                tb_k0 *k0)
 {

@@ -1,5 +1,4 @@
-/* What the public header says of quadratic programs: defaults, checks, precision; and random ones.
- */
+/* Public functions of quadratic programs: defaults, checks, precision, random programs. */
 #include "qp/facet_coordinates.h"
 #include "backend/backend.h"
 #include "base/base.h"
@@ -13,10 +12,11 @@ struct tb_qp_solver {
     tb_arena arena;
     tb_qp_program program; /* without f and b */
     tb_qp_options options;
-    const tb_backend *backend;            /* NULL: the processor */
-    void *context;                        /* the backend's */
-    tb_qp_facet_coordinates *coordinates; /* what the backend has instead of the program, or NULL */
-    const tb_qp_host_calls *calls;        /* the processor's */
+    const tb_backend *backend; /* NULL: the processor */
+    void *context;             /* the backend's */
+    tb_qp_facet_coordinates
+        *coordinates; /* the program in facet coordinates, if the backend solves it so; else NULL */
+    const tb_qp_host_calls *calls; /* the processor's */
     void *host;
 };
 
@@ -33,7 +33,7 @@ tb_qp_options tb_qp_defaults(void)
     };
 }
 
-/* ---- checks: what comes from outside is believed nothing ---- */
+/* ---- checks of the caller's input ---- */
 
 static tb_status check_numbers(const char *field, const double *numbers, size_t count,
                                tb_error *error)

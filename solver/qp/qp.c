@@ -1,9 +1,9 @@
 /* The primal-dual active-set method: systems, sets, and when it is done. PDAS and SCHURPA differ in
  * one thing, whether a changed set is factored or bordered.
  *
- * A set that no longer changes ends the work only if the KKT residual, in double, agrees. If it
- * does not, the system is refined (its residual solved for again); if that does not help, the set
- * is factored afresh; what is left then is said. */
+ * A set that no longer changes ends the work only if the KKT residual, in double, is small. Else
+ * the system is refined (solved again for its residual); if that does not help, the set is factored
+ * afresh, and the result reports the residual that is left. */
 #include "qp/qp_internal.h"
 
 #include <string.h>
@@ -106,9 +106,9 @@ TB_EXTERN void tb_qp_forget(tb_qp_workspace *work)
 
 /* ---- sets ---- */
 
-/* The next set (2.12). Within the tie, a constraint stays what it is: Litven's strict inequality
- * would read rounding where both its sides are zero. Returns the first constraint that changes,
- * `constraints` if none does. */
+/* Predicts the next set (2.12). Within the tie, a constraint keeps its side: Litven's strict
+ * inequality would decide by rounding where both sides are zero. Returns the first constraint
+ * that changes, `constraints` if none does. */
 static int32_t predict(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
@@ -202,7 +202,7 @@ static bool choose_next(tb_qp_workspace *work, int32_t first)
     return came_back(work) == 0;
 }
 
-/* Where constraints had to be left out of a set, what is left may be one that was solved for. */
+/* True if the set without its dropped constraints is one that was solved for. */
 static bool has_left_known_sets(tb_qp_workspace *work)
 {
     memcpy(work->next, work->active, (size_t)work->qp->constraints);
@@ -222,8 +222,8 @@ static tb_status factor_again(tb_qp_workspace *work)
     return tb_qp_factor_at(work, work->next);
 }
 
-/* Sets come back whatever is done: the dual method says which is the right one. Its system is solved
- * and refined here, and the residual decides. */
+/* All sets repeat: the dual method finds the right one. Its system is solved and refined here,
+ * and the residual decides. */
 static tb_status end_by_dual(tb_qp_workspace *work)
 {
     tb_qp_result *result = work->result;
@@ -285,7 +285,7 @@ static tb_status iterate_sets(tb_qp_workspace *work)
     }
 }
 
-/* what ties are measured by */
+/* Scales that ties are measured by. */
 static void find_sizes(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;

@@ -13,23 +13,23 @@
  * This is Newton's method on min(b - A' x, lambda) = 0; where the set no longer changes, the KKT
  * conditions hold. PDAS, his DIRECT, factors every system afresh. SCHURPA factors the first one,
  * K0, and borders it by a row and a column for every constraint that has changed since: the column
- * (a_i; 0) for one that was added, (0; e_j) for one that was taken away (3.5). A later iteration
- * solves only for columns that are new, together, and factors a matrix as large as the changes.
+ * (a_i; 0) for an added constraint, (0; e_j) for a removed one (3.5). A later iteration solves for
+ * the new columns together, and factors a matrix as large as the number of changes.
  *
- * What K0 is made of is nobody's business here but a tb_k0's, three functions that an application
- * provides: there is one for any constraints (dense), one for bounds on variables with a band
- * (contact), one for four facets a cell (friction). */
+ * K0's structure is hidden behind a tb_k0, three functions that an application provides: there is
+ * one for any constraints (dense), one for bounds on variables with a band (contact), one for four
+ * facets a cell (friction). */
 #ifndef TB_QP_H
 #define TB_QP_H
 
 #include "tribo_qp.h"
 #include "qp/band.h"
 
-/* What is known of an inequality before a solve. */
+/* Status of an inequality before a solve. */
 enum {
     TB_PIN_NONE, /* nothing: the method decides */
-    TB_PIN_HELD, /* it holds with equality, its multiplier may have any sign */
-    TB_PIN_OFF   /* it is none */
+    TB_PIN_HELD, /* holds with equality; its multiplier may have any sign */
+    TB_PIN_OFF   /* is left out */
 };
 
 /* Borrows its arrays. Rows of A are compressed; entries of a row in any order, no column twice. */
@@ -47,19 +47,19 @@ typedef struct tb_qp {
 } tb_qp;
 
 /* K0's solve in halves, of one whose rows have a simple right inverse: with A0' Y = I, Z a basis of
- * what the rows leave free, N numbers, and Z' H Z = L L',
+ * the rows' null space, N numbers, and Z' H Z = L L',
  *
  *     K0 (x; nu) = (a; e)   has   x = Y e + Z L'^-1 t,   t = L^-1 Z' (a - H Y e),
  *
- * and two right-hand sides meet in K0^-1 as their t do, but for what Y says. So a bordered column
- * costs half a solve, and the other half is made once for them all.
+ * and products of two right-hand sides in K0^-1 are those of their t, but for the terms of Y. So a
+ * bordered column costs half a solve, and the other half is made once for them all.
  *
- * unknowns    N, of what was factored last
+ * unknowns    N, of the last factorization
  * particular  x <- Y e
  * column      column `place` of Y: its entries' variables and numbers; returns how many, 1 or 2
  * forward     t <- L^-1 Z' r for `columns` vectors r (n each, one behind the other), N each
  * backward    x <- x + Z L'^-1 t; t is used up
- * multipliers nu with A0 nu = r, for an r (n) of which stationarity says that there is one */
+ * multipliers nu with A0 nu = r, for an r (n) in the range of A0, as stationarity requires */
 #define tb_k0_halves TB_SYMBOL(tb_k0_halves)
 typedef struct tb_k0_halves {
     int32_t (*unknowns)(const void *context);
@@ -70,14 +70,14 @@ typedef struct tb_k0_halves {
     void (*multipliers)(const void *context, const tb_real *r, tb_real *nu);
 } tb_k0_halves;
 
-/* The saddle matrix of a working set, as a black box.
+/* The saddle matrix of a working set behind three functions.
  *
  * factor  takes K0 = [H A0; A0' 0] for `count` constraints `active` (ascending). It may not keep f
  *         or b. FAILED_PRECONDITION where K0 is singular; *dependent is then the position in
  *         `active` of a constraint without which it may be better, or -1: not known.
  *         RESOURCE_EXHAUSTED where memory is refused.
  * solve   replaces `columns` right-hand sides, n + count numbers each, one behind the other.
- * halves  is what there is instead of `solve`, or NULL. */
+ * halves  replaces `solve`, or is NULL. */
 #define tb_k0 TB_SYMBOL(tb_k0)
 typedef struct tb_k0 {
     void *context;
@@ -86,8 +86,8 @@ typedef struct tb_k0 {
     const tb_k0_halves *halves;
 } tb_k0;
 
-/* Any constraints, H positive definite: Cholesky of H and of A0' H^-1 A0 (LAPACK). Where H is only
- * semidefinite, L D L' of the whole of K0. Memory: n^2 and what the active rows take. */
+/* Any constraints, H positive definite: Cholesky of H and of A0' H^-1 A0 (LAPACK). If H is only
+ * semidefinite, L D L' of the whole of K0. Memory: n^2 and the active rows. */
 #define tb_k0_dense TB_SYMBOL(tb_k0_dense)
 TB_EXTERN tb_status tb_k0_dense(const tb_qp *qp, tb_arena *arena, tb_k0 *k0);
 
@@ -104,8 +104,8 @@ TB_EXTERN tb_status tb_k0_bounds(const tb_qp *qp, bool lapack, int32_t block, tb
 #define tb_k0_facets TB_SYMBOL(tb_k0_facets)
 TB_EXTERN tb_status tb_k0_facets(const tb_qp *qp, int32_t block, tb_arena *arena, tb_k0 *k0);
 
-/* What a program keeps from solve to solve: K0's factorization and the bordered columns, which
- * hold as long as H and the rows stay; f and b may change. */
+/* State of a program between solves: K0's factorization and the bordered columns, valid while H
+ * and the rows stay the same; f and b may change. */
 #define tb_qp_workspace TB_SYMBOL(tb_qp_workspace)
 typedef struct tb_qp_workspace tb_qp_workspace;
 
@@ -117,11 +117,11 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
 
 /* Solves from the working set `active` (constraints, 0 or 1; equalities count as active), which
  * becomes the last set. x (n) and lambda (constraints) are results only. Every change of set is the
- * full Newton step while sets are new. When one comes back, which PDASM may do, steps change one
+ * full Newton step while sets are new. When a set repeats, which PDASM may do, steps change one
  * constraint, the first: bounds with positive definite H then end (Murty, Linear complementarity,
- * 1988, 4.2). When even those come back, the dual method finds the set (qp_dual.c); NOT_CONVERGED is
- * left for programs that have no solution, and for the limit of iterations.
- * Failures are FAILED_PRECONDITION (the equalities alone make a singular system), CANCELLED and
+ * 1988, 4.2). When sets repeat even so, the dual method finds the set (qp_dual.c); NOT_CONVERGED
+ * remains for programs that have no solution, and for the limit of iterations. Failures are
+ * FAILED_PRECONDITION (the equalities alone make a singular system), CANCELLED and
  * RESOURCE_EXHAUSTED. */
 #define tb_qp_solve TB_SYMBOL(tb_qp_solve)
 TB_EXTERN tb_status tb_qp_solve(tb_qp_workspace *work, uint8_t *active, tb_real *x, tb_real *lambda,

@@ -121,7 +121,7 @@ TB_EXTERN void tb_qp_border_clear(tb_qp_workspace *work)
 
 TB_EXTERN bool tb_qp_border_move(tb_qp_workspace *work, const uint8_t *set)
 {
-    /* what is undone goes first, so that its room counts */
+    /* variables that changed back go first, so that their slots are free */
     for (int32_t s = work->changes - 1; s >= 0; s--)
         if ((set[work->changed[s]] != 0) == (work->base_place[work->changed[s]] >= 0))
             take_change_out(work, s);

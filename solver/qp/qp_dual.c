@@ -1,22 +1,22 @@
-/* The way out when sets come back: the dual active-set method (Goldfarb and Idnani, A numerically
+/* The dual active-set method, used when sets of PDASM repeat (Goldfarb and Idnani, A numerically
  * stable dual method for solving strictly convex quadratic programs, Math. Programming 27, 1983).
  *
- * It begins at the minimum without inequalities and takes in one violated constraint at a time, along
- * a path on which the multipliers stay where they may be; those that reach zero leave. Each constraint
- * that is taken in raises the minimum, so no set comes back, and it ends at the solution or finds that
- * there is none. It is slow where PDASM is quick, and everything of it is dense; so it is for what
- * PDASM does not end with, and only its set is used.
+ * It begins at the minimum without inequalities and adds one violated constraint at a time, along a
+ * path on which the multipliers keep their signs; a constraint whose multiplier reaches zero
+ * leaves. Each addition raises the minimum, so no set repeats, and the method ends at the solution
+ * or finds that there is none. It is slower than PDASM and dense throughout; so it serves only
+ * programs that PDASM does not end, and only its set is used.
  *
- * With H + rho A_e' A_e = L L' (the equalities make it positive definite and change no solution), and
- * v_i = L^-1 a_i, u = L' x: the program is that of the point nearest to -L^-1 f with v_i' u <= b_i.
- * All in double, whatever the precision. */
+ * With H + rho A_e' A_e = L L' (the equalities make it positive definite and change no solution),
+ * and v_i = L^-1 a_i, u = L' x: the program is that of the point nearest to -L^-1 f with v_i' u <=
+ * b_i. All in double, whatever the precision. */
 #include <string.h>
 
 #include "qp/qp_internal.h"
 
 /* Numbers that it may take: 512 MiB. */
 static const double DUAL_MOST_NUMBERS = 64e6;
-/* Of a constraint's length: what is less of it beside the others is a rounding. */
+/* share of a constraint's length; a smaller remainder beside the others is rounding */
 static const double DUAL_DEPENDENT = 1e-9;
 static const double DUAL_VIOLATED = 1e-13;
 

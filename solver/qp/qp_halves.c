@@ -1,16 +1,18 @@
-/* The border where K0 solves in halves (qp.h).
+/* The border of a K0 that solves in halves (qp.h).
  *
- * A change of a constraint is a right-hand side u = (a; e): a row a that is added, or a position e of
- * the base whose multiplier goes. With y = Y e and t = L^-1 Z' (a - H y), two of them meet in
+ * A change of a constraint is a right-hand side u = (a; e): a row a that is added, or a position e
+ * of the base whose multiplier goes. With y = Y e and t = L^-1 Z' (a - H y), the product of two of
+ * them is
  *
  *     u_r' K0^-1 u_s = t_r' t_s + a_r' y_s + a_s' y_r - y_r' H y_s,
  *
- * so the Schur matrix is a Gram matrix of forward halves with a few numbers more, and of all columns
- * together, less what the right-hand side has already, one backward half makes the answer:
+ * so the Schur matrix is a Gram matrix of forward halves with a few more terms, and one backward
+ * half of the combined columns gives the answer:
  *
  *     x = y_0 - sum pi_s y_s + Z L'^-1 (t_0 - sum pi_s t_s)
  *
- * Against whole columns that saves every other sweep through the factor, and H's products with them. */
+ * Against whole columns that saves every other sweep through the factor, and H's products with
+ * them. */
 #include "qp/qp_internal.h"
 
 #include <string.h>
@@ -49,7 +51,7 @@ static tb_real row_times_shift(const tb_qp *qp, int32_t row, const halves_shift 
     return sum;
 }
 
-/* what two changes have to do with each other beside their t */
+/* terms of a product of two changes beside their t */
 static tb_real tie_of_changes(const tb_qp_workspace *work, int32_t r, int32_t s)
 {
     const tb_qp *qp = work->qp;

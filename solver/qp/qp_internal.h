@@ -1,4 +1,4 @@
-/* What the files of the active-set methods share. */
+/* Shared declarations of the active-set methods. */
 #ifndef TB_QP_INTERNAL_H
 #define TB_QP_INTERNAL_H
 
@@ -24,7 +24,7 @@ struct tb_qp_workspace {
     bool (*cancelled)(void *context);
     void *cancelled_context;
 
-    /* K0: the set that was factored, and what its solve gave for (-f; b0) */
+    /* K0: the factored set and its solution for (-f; b0) */
     bool factored;
     int32_t *base; /* base_count constraints, ascending */
     int32_t base_count;
@@ -45,7 +45,7 @@ struct tb_qp_workspace {
 
     /* in halves; else not taken */
     tb_qp_half base_half; /* of (-f; b0) */
-    tb_qp_half step_half; /* of a refinement, and of what is being solved for */
+    tb_qp_half step_half; /* of a refinement, and of the present solve */
     tb_real *forces;      /* n x QP_FORCES */
 
     /* the last answer */
@@ -58,7 +58,7 @@ struct tb_qp_workspace {
     double *product; /* n: H x, where it is known */
     bool product_known;
     double *sum;   /* n: scratch */
-    tb_real *rest; /* n: what the multipliers of the base must make; scratch */
+    tb_real *rest; /* n: right side of the base's multipliers; scratch */
 
     /* sets that systems were solved for: bits, and a hash of each */
     int32_t visits, words;
@@ -96,7 +96,8 @@ TB_EXTERN double tb_qp_clock(void);
 
 /* ---- systems ---- */
 
-/* Factors K0 for a set, less what depends on the rest of it, and solves its system. */
+/* Factors K0 for a set, without the constraints that depend on others in it, and solves its
+ * system. */
 #define tb_qp_factor_at TB_SYMBOL(tb_qp_factor_at)
 TB_EXTERN tb_status tb_qp_factor_at(tb_qp_workspace *work, const uint8_t *set);
 
@@ -126,8 +127,8 @@ TB_EXTERN void tb_qp_count_solves(tb_qp_workspace *work, int32_t columns, double
 
 /* ---- the border ---- */
 
-/* Changes the border so that it stands for `set`. False where it would be too large, has cost too
- * many solves, or the Schur matrix is singular to working precision: K0 is to be factored again. */
+/* Changes the border to `set`. False if the border would be too large, has cost too many solves,
+ * or the Schur matrix is singular to working precision: the caller then factors K0 again. */
 #define tb_qp_border_move TB_SYMBOL(tb_qp_border_move)
 TB_EXTERN bool tb_qp_border_move(tb_qp_workspace *work, const uint8_t *set);
 
@@ -155,7 +156,7 @@ TB_EXTERN void tb_qp_half_make(tb_qp_workspace *work, const tb_real *a, const tb
 #define tb_qp_half_columns TB_SYMBOL(tb_qp_half_columns)
 TB_EXTERN void tb_qp_half_columns(tb_qp_workspace *work, int32_t known);
 
-/* The bordered system's x for the upper right-hand side `half`, whose t is used up. pi as for
+/* The bordered system's x for the upper right-hand side `half`, whose t is overwritten. pi as for
  * tb_qp_border_solve. */
 #define tb_qp_half_solve TB_SYMBOL(tb_qp_half_solve)
 TB_EXTERN void tb_qp_half_solve(tb_qp_workspace *work, const tb_qp_half *half, tb_real *x,

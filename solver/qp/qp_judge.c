@@ -1,5 +1,4 @@
-/* How far numbers are from the KKT conditions of a quadratic program. Everything is summed in
- * double, whatever precision the numbers have. */
+/* Residuals of the KKT conditions of a quadratic program. All sums are in double, whatever precision the numbers have. */
 #include "qp/qp_internal.h"
 
 static void grow_to(double *largest, double value)
@@ -8,7 +7,7 @@ static void grow_to(double *largest, double value)
     if (!(fabs(value) <= *largest)) *largest = fabs(value);
 }
 
-/* numbers that are not finite stand as the largest double */
+/* numbers that are not finite count as the largest double */
 static double qp_bounded(double value)
 {
     return fabs(value) <= DBL_MAX ? value : DBL_MAX;

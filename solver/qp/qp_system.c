@@ -33,14 +33,14 @@ TB_EXTERN void tb_qp_solve_base(tb_qp_workspace *work)
     tb_qp_count_solves(work, 1, start);
 }
 
-/* Leaves out constraint `place` of the list, or, if that is an equality or none, what can be left
- * out; false where nothing can. */
+/* Drops constraint `place` of the list or, if it is an equality or none, all that can be
+ * dropped; false if none can. */
 static bool leave_out(tb_qp_workspace *work, int32_t place)
 {
     const int32_t equalities = work->qp->equalities;
     if (work->base_count == equalities) return false;
     work->result->dropped++;
-    if (place < 0) { /* nobody knows which: all */
+    if (place < 0) { /* not known which one: all */
         work->result->dropped += work->base_count - equalities - 1;
         work->base_count = equalities;
         return true;
@@ -97,7 +97,7 @@ TB_EXTERN tb_status tb_qp_move_to(tb_qp_workspace *work, const uint8_t *set)
     return tb_qp_factor_at(work, set);
 }
 
-/* x and lambda from y and pi: what the unknowns of the bordered system stand for */
+/* x and lambda from y and pi, the unknowns of the bordered system */
 static bool unscramble(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
@@ -195,7 +195,7 @@ static void find_residual(tb_qp_workspace *work, tb_real *lower)
 TB_EXTERN bool tb_qp_refine(tb_qp_workspace *work)
 {
     const int32_t n = work->qp->n;
-    tb_real *lower = work->schur_workspace; /* room for the border's part of the step */
+    tb_real *lower = work->schur_workspace; /* memory for the border's part of the step */
     work->result->refinements++;
     find_residual(work, lower);
     work->product_known = false;

@@ -1,24 +1,25 @@
 /* Solvers: one file each, all of one signature, found by name.
  *
- * A solver sees a contact problem and nothing of bodies or time. It starts from `warm` where it is
- * told to, and leaves impulses, statuses and an honest account in `solution`. */
+ * A solver sees a contact problem and nothing of bodies or time. It starts from `warm` if the
+ * options say so, and leaves impulses, statuses and their measured residual in `solution`. */
 #ifndef TB_SOLVE_H
 #define TB_SOLVE_H
 
 #include "contact/contact.h"
 
-/* Stands where a block's status is not known. */
+/* A block's status that is not known. */
 enum { TB_STATUS_UNKNOWN = 255 };
 
-/* What the solves of one world have shown so far, for those who choose by it. All zero: nothing yet.
- * Doubles, since that is what a state is made of. */
+/* Running averages of solve cost, read by `auto`. All zero: none yet. Doubles, because a state
+ * holds doubles. */
 typedef struct tb_solve_history {
     double
         sweeps; /* that solves by sweeps take; fades while Newton solves, so that they come again */
-    double steps;  /* that Newton takes from the sets of the last solve; fades while sweeps solve */
-    double price;  /* of such a step, in sweeps; 0: not known */
-    double newton; /* what a solve costs in sweeps that Newton begins and ends; 0: not known; fades
-                      while others solve */
+    double steps; /* that Newton takes from the sets of the last solve; fades while sweeps solve */
+    double price; /* of such a step, in sweeps; 0: not known */
+    double
+        newton; /* sweeps that a solve costs which Newton begins and ends; 0: not known; decays while others
+ * solve */
 } tb_solve_history;
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
@@ -36,22 +37,22 @@ TB_FN int32_t tb_cached_factor_numbers(int32_t dofs)
     return dofs <= TB_CACHED_FACTOR_DOFS ? 1 + dofs * dofs : 0;
 }
 
-/* What a caller carries from solve to solve, and the memory that a solver works in. */
+/* State that a caller carries from solve to solve, and a solver's working memory. */
 #define tb_warm_start TB_SYMBOL(tb_warm_start)
 typedef struct tb_warm_start {
     const tb_real *lambda;     /* rows, or NULL: start from zero */
-    const tb_real *fine;       /* rows, or NULL: what lambda's rounding has left of it */
+    const tb_real *fine;       /* rows, or NULL: rounding of lambda */
     const uint8_t *statuses;   /* blocks, tb_contact_status or unknown; NULL: none is known */
-    const tb_real *speeds;     /* blocks, m/s: how fast those that slip did; NULL: not known */
+    const tb_real *speeds;     /* blocks, m/s: speed of slipping blocks; NULL: not known */
     tb_arena *scratch;         /* returned to where it was */
-    tb_solve_history *history; /* read and brought up to date; NULL: nobody remembers */
+    tb_solve_history *history; /* read and updated; NULL: not kept */
     double *factor;            /* tb_cached_factor_numbers, likewise */
-    /* where `factor` has still to be copied from, by who is about to use it and writes NULL here
-     * then; auto alone leaves it where sweeps suffice. NULL: it is there */
+    /* source of `factor`: the solver that first uses the factor copies it and writes NULL here;
+     * auto leaves it if sweeps suffice. NULL: `factor` is filled */
     const double *last_factor;
 } tb_warm_start;
 
-/* What the solve had to do beside sweeps. */
+/* Counts of linear solves of a solve. */
 typedef struct tb_solve_work {
     int32_t linear_solves;  /* of Newton's system; staggered: right-hand sides of both programs */
     int32_t factorizations; /* of it; of both */
@@ -74,9 +75,9 @@ typedef struct tb_solution {
     double first_residual; /* natural, then */
     tb_solve_work work;    /* of all attempts */
     bool at_rounding;      /* newton: it gave up where rounding leaves no more to gain */
-    bool has_fine; /* lambda is a float's rounding of what was judged; the rest is in fine */
+    bool has_fine; /* lambda is the float rounding of the judged impulses; the rest is in fine */
     tb_residuals residuals; /* of lambda, in double */
-    char solver[16];        /* which solver ended the work; auto: none, the start stood */
+    char solver[16]; /* the solver that ended the work; auto: none, the start met the tolerance */
 } tb_solution;
 
 /* Says which solver ended the work. */
@@ -120,23 +121,23 @@ TB_EXTERN tb_solve_function tb_solve_jor;
 #define tb_solve_sor TB_SYMBOL(tb_solve_sor)
 TB_EXTERN tb_solve_function tb_solve_sor;
 
-/* Newton stops by the residual, whatever stop test is asked for, and auto leaves other tests to sor.
+/* Newton stops by the residual under every stop option, and auto leaves other stop tests to sor.
  * Both count Newton steps as iterations like sweeps. Impulses are the ones with the smallest
  * residual met. */
 #define tb_solve_newton TB_SYMBOL(tb_solve_newton)
 TB_EXTERN tb_solve_function tb_solve_newton;
 #define tb_solve_auto TB_SYMBOL(tb_solve_auto)
 TB_EXTERN tb_solve_function tb_solve_auto;
-/* Whether a warm solve of its begins with sweeps, by what it knows of those before. */
+/* True if a warm solve of `auto` begins with sweeps, by its history. */
 #define tb_auto_begins_with_sweeps TB_SYMBOL(tb_auto_begins_with_sweeps)
 TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history);
 
-/* Share of the tolerance below which a start stands without steps from its sets. */
+/* Share of the tolerance below which a start is accepted without steps from its sets. */
 #define tb_auto_rest TB_SYMBOL(tb_auto_rest)
 TB_EXTERN double tb_auto_rest(const tb_solve_history *history);
 
-/* Stops by the residual, or where the alternation stands still. Its cone has
- * four facets: sliding contacts in space keep a residual against the exact one, which is told.
+/* Stops by the residual, or when the alternation no longer changes. Its cone has four facets:
+ * sliding contacts in space keep a residual against the exact cone, and the solution reports it.
  * Iterations are the saddle systems solved. UNSUPPORTED for laws with spin. */
 #define tb_solve_staggered TB_SYMBOL(tb_solve_staggered)
 TB_EXTERN tb_solve_function tb_solve_staggered;
@@ -155,12 +156,12 @@ TB_EXTERN tb_solve_function tb_solve_prox_cuda;
 #define tb_solve_lemke TB_SYMBOL(tb_solve_lemke)
 TB_EXTERN tb_solve_function tb_solve_lemke;
 
-/* Those that a device has too. It knows them by number, in this order from 1 on. All are a team's
- * work (base/team.h): reached by all its lanes, each with a warm start and a solution of its own
- * that share their arrays, and with one arena. */
+/* Solvers that a device has too, numbered in this order from 1 on. All lanes of a team
+ * (base/team.h) call them, each with its own warm start and solution, whose arrays they share,
+ * and with one arena. */
 #define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto) X(staggered)
 
-/* Those that a unit for a device shall have; all, unless it says otherwise. */
+/* Solvers compiled into a unit for a device; all by default. */
 #ifndef TB_UNIT_SOLVER_LIST
 #define TB_UNIT_SOLVER_LIST TB_DEVICE_SOLVER_LIST
 #endif

@@ -1,4 +1,4 @@
-/* What the public header says of solvers, once for both precisions: names, summaries, defaults. */
+/* Public functions about solvers, once for both precisions: names, summaries, defaults. */
 #include "solve/solve.h"
 
 #include <string.h>

@@ -1,14 +1,15 @@
 /* Shapes that overlap in a pose, and whether the joints between them can part them.
  *
- * Collision meshes of robots overlap: hulls fill hollows, neighbours share a bearing. The filters of
- * MuJoCo's documentation (same body, bodies welded together, parent and child, excludes) take most of
- * such pairs away, and the pairs listed here are those that the filters leave. Each is asked of the
- * step's own narrow phase, so the depth is the one that the first step meets.
+ * Collision meshes of robots overlap: hulls fill hollows, neighbours share a bearing. The filters
+ * of MuJoCo's documentation (same body, bodies welded together, parent and child, excludes) take
+ * most of such pairs away, and the pairs listed here are those that the filters leave. The step's
+ * own narrow phase measures each, so the depth is the one that the first step meets.
  *
  * Whether the joints can part a pair is found by sampling: every joint visits NUMBER values spread
- * evenly over its range, ends included, each joint in an order of its own (a Latin hypercube), joints
- * that follow another by an equality excepted. All pairs are measured in the same samples. A sample
- * that parts a pair proves that the pair can part; none that does is evidence, not proof. */
+ * evenly over its range, ends included, each joint in an order of its own (a Latin hypercube),
+ * joints that follow another by an equality excepted. All pairs are measured in the same samples. A
+ * sample that parts a pair proves that the pair can part; the absence of one is evidence, not
+ * proof. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static bool wanted(const void *context, int32_t a, int32_t b)
     return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
 }
 
-/* ---- what lies between two bodies ---- */
+/* ---- joints between two bodies ---- */
 
 /* Walks from both bodies to the nearest body above both, counting bodies that have joints. */
 static void walk_between(const tb_model *m, tb_overlap *o)

@@ -4,7 +4,7 @@
 
 #include "step/stages/stages.h"
 
-/* Velocity of a body at its origin, whatever point its tree is measured about. */
+/* Velocity of a body at its origin, for any reference point of its tree. */
 static tb_vec3 origin_velocity(const tb_dynamics *d, int32_t body)
 {
     const tb_model_body *b = &d->model->bodies[body];

@@ -9,11 +9,10 @@
  *
  * tb_world_step runs it; backends decide for which worlds and where.
  *
- * What a step starts from warm is all in the state: impulses and statuses (open, stick, slip and
- * where to) of contacts in their records, those of other rows in the numbers, the history that
- * choices between solvers are made by, and what is left of the last factorization with the weight
- * that is its key. So a state that was restored or forked goes on as the one
- * that it came from, byte for byte. */
+ * The whole warm start of a step is in the state: impulses and statuses (open, stick, slip and
+ * where to) of contacts in their records, those of other rows in the numbers, the history by which
+ * `auto` chooses, and the cached factor with its weight. So a restored or forked state continues as
+ * its source does, byte for byte. */
 #ifndef TB_STEP_H
 #define TB_STEP_H
 
@@ -21,9 +20,6 @@
 #include "model/model.h"
 #include "solve/solve.h"
 
-/* One contact of the last step: what tb_state_contact tells, and what warm-starts the next step.
- * Impulses of friction are remembered as a vector in world axes,
- * because tangents may turn between steps. */
 /* Numbers of a contact between its detection and the end of the solve. They use the memory of the
  * record's velocity; impulse[k] is scale[k] x lambda of row k. */
 typedef struct tb_contact_draft {
@@ -31,6 +27,9 @@ typedef struct tb_contact_draft {
     double slip_speed; /* m/s, of the last step */
 } tb_contact_draft;
 
+/* One contact of the last step, for tb_state_contact and for the next step's warm start.
+ * Impulses of friction are remembered as a vector in world axes, because tangents may turn
+ * between steps. */
 typedef struct tb_contact_record {
     int32_t shape_a, shape_b;
     uint64_t feature;
@@ -95,7 +94,7 @@ typedef enum tb_state_array {
     TB_STATE_ARRAYS(TB_STATE_BIT) TB_STATE_CONTACTS = 1 << TB_ARRAYS,
     TB_PARTS_NUMBERS = TB_STATE_CONTACTS - 1,
     TB_STATE_ALL = TB_PARTS_NUMBERS | TB_STATE_CONTACTS,
-    /* what a step reads and never writes, but by a course */
+    /* inputs: a step reads them and only a course writes them */
     TB_PARTS_INPUT = TB_STATE_CONTROLS | TB_STATE_APPLIED | TB_STATE_WRENCHES
 } tb_state_array;
 #undef TB_STATE_BIT
@@ -118,20 +117,19 @@ struct tb_state {
     double *actuator_force; /* actuators, N, last step */
     double *row_statuses; /* as row_impulses, at a block's first: 1 + tb_contact_status; 0: none */
     double *history;      /* TB_HISTORY_NUMBERS: a tb_solve_history */
-    double
-        *factor; /* tb_cached_factor_numbers of the dofs: what the last Newton left of its factor */
+    double *factor;       /* tb_cached_factor_numbers of the dofs: Newton's cached factor */
     /* Of the last step. Never written once there: a step makes its own in next_contacts, so forks
      * share these until each has stepped. */
     tb_contact_record *contacts;
     int32_t number_of_contacts, contact_capacity;
     tb_contact_record *next_contacts; /* no part of the state */
     int32_t next_capacity;
-    int32_t next_wanted; /* on a device: records that there was no room for; 0: there was room */
+    int32_t next_wanted;        /* on a device: records that did not fit; 0: all did */
     tb_certificate certificate; /* of the last step */
-    /* What stands above is the host's; but where a device has stepped the state and nobody has asked
-     * since, the parts in `device_newer` are only there. Time, steps, status, certificate and the
-     * number of contacts always come back. Parts in `host_newer` go there with the next step. None
-     * is in both. */
+    /* The numbers above are the host's. After steps on a device, the parts in `device_newer` are
+     * up to date only in its copy, until a reader needs them. Time, steps, status, certificate
+     * and the number of contacts always come back. Parts in `host_newer` go to the device with
+     * the next step. No part is in both. */
     tb_device_copy *device_copy; /* NULL: no device has anything */
     uint32_t host_newer, device_newer;
 };
@@ -166,16 +164,16 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
 /* Moves `count` kinematic bodies (13 numbers each) by their own velocities for dt. */
 TB_EXTERN void tb_kinematic_move(double *numbers, int32_t count, double dt);
 
-/* What a course tells a state before its step `step`, counted from 0. RESOURCE_EXHAUSTED if the arena
- * refuses. */
+/* Applies a course's inputs to a state before its step `step`, counted from 0.
+ * RESOURCE_EXHAUSTED if the arena refuses. */
 TB_EXTERN tb_status tb_course_apply_inputs(tb_state *state, const tb_course *course, int32_t step,
                                            tb_arena *arena);
-/* What it notes after that step. */
+/* Records the course's outputs after that step. */
 TB_EXTERN void tb_course_record_outputs(const tb_state *state, const tb_course *course,
                                         int32_t step, const tb_certificate *certificate);
 /* Gives 13 numbers each of `bodies` kinematic bodies unit quaternions, as a state has them. */
 void tb_course_normalize(double *kinematic, int64_t bodies);
-/* Parts of a state that a course tells. */
+/* Parts of a state that a course writes. */
 static inline uint32_t tb_course_arrays(const tb_course *course)
 {
     return (course->kinematic ? (uint32_t)TB_STATE_KINEMATIC : 0) |
@@ -183,7 +181,7 @@ static inline uint32_t tb_course_arrays(const tb_course *course)
            (course->controls ? (uint32_t)TB_STATE_CONTROLS : 0);
 }
 
-/* Room for `count` contact records of the step that is being made, beside those that are there;
+/* Reserves memory for `count` contact records of the present step, beside the last step's;
  * RESOURCE_EXHAUSTED if refused. */
 TB_EXTERN tb_status tb_state_reserve_next(tb_state *state, int32_t count);
 /* The first `count` contacts of the step that has been made are the state's now. */
@@ -193,23 +191,23 @@ TB_EXTERN void tb_state_take_next(tb_state *state, int32_t count);
 
 /* First number of each array of `numbers`, and behind the last one their count. */
 void tb_state_arrays(const tb_state *state, size_t first[TB_ARRAYS + 1]);
-/* Brings these parts to the host where a device has them newer; what a reader calls first. ABORTED
- * if the device is lost: then the host's are of an earlier step. */
+/* Brings these parts to the host if a device has them newer; readers call it first. ABORTED if
+ * the device is lost: the host's parts are then of an earlier step. */
 tb_status tb_state_sync_to_host(const tb_state *state, uint32_t parts, tb_error *error);
 /* The same of many at once. */
 tb_status tb_states_sync_to_host(tb_state *const *states, int32_t worlds, uint32_t parts,
                                  tb_error *error);
-/* These parts are the host's from now on, as a whole; what a writer calls. */
+/* Marks these parts, as a whole, as newer on the host; writers call it. */
 static inline void tb_state_mark_host_newer(tb_state *state, uint32_t parts)
 {
     state->device_newer &= ~parts;
     state->host_newer |= state->device_copy ? parts : 0;
 }
-/* The device has nothing of the state any longer; what only it had is gone. */
+/* Drops the device copy; parts that were newer there are lost. */
 void tb_state_drop_device_copy(tb_state *state);
 /* Marks a world as diverged, in its state and in the certificate; returns DIVERGED and the message. */
 tb_status tb_state_freeze(tb_state *state, tb_certificate *certificate, tb_error *error);
-/* Room for `count` contacts that replace those that are there. */
+/* Reserves memory for `count` contacts that replace the present ones. */
 tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 
 #endif

@@ -16,7 +16,7 @@ struct tb_stepper {
     char solver[16]; /* options.solve.solver points here */
     const tb_backend *backend;
     void *context;
-    tb_workspace questions; /* for what is asked about one world */
+    tb_workspace questions; /* for questions about one world */
 };
 
 /* ---- options ---- */
@@ -258,7 +258,7 @@ static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb
                           int32_t worlds, int32_t steps, tb_certificate *certificates,
                           tb_error *error)
 {
-    /* what ends before the first step leaves nobody a certificate of an earlier call */
+    /* a call that ends before its first step leaves no certificate of an earlier call */
     if (certificates) memset(certificates, 0, (size_t)worlds * sizeof *certificates);
     tb_status status = choose_again(stepper, states, worlds, error);
     if (status == TB_OK && !stepper->backend->fetch) status = sync_to_host(states, worlds, error);
@@ -288,7 +288,7 @@ tb_status tb_step_batch(tb_stepper *stepper, tb_state *const *states, int32_t wo
 typedef struct check {
     tb_state *const *states;
     const tb_course *courses;
-    atomic_int first; /* world whose course makes no sense; the number of worlds: none */
+    atomic_int first; /* first world whose course is invalid; the number of worlds: none */
 } check;
 
 static bool are_finite(const double *numbers, int64_t count)
@@ -298,7 +298,7 @@ static bool are_finite(const double *numbers, int64_t count)
     return finite;
 }
 
-/* What is wrong with a course, NULL: nothing. */
+/* The fault of a course, NULL: none. */
 static const char *fault_of(const tb_course *course, const tb_model *m)
 {
     const int64_t steps = course->steps;

@@ -1,9 +1,9 @@
-/* Questions about tendons, and what their armature does outside of the step. Double. */
+/* Questions about tendons, and the effect of their armature outside of the step. Double. */
 #include <string.h>
 
 #include "step/stages/stages.h"
 
-/* Coefficients of a tendon at the poses in d; `own` has room for those of a spatial one. */
+/* Coefficients of a tendon at the poses in d; `own` holds those of a spatial one. */
 static const double *row_of(const tb_dynamics *d, int32_t tendon, double *own)
 {
     const tb_model_tendon *t = &d->model->tendons[tendon];
@@ -96,7 +96,7 @@ TB_EXTERN tb_status tb_tendons_slow(const tb_world *world, double *x)
         const double through = times(m, t, on.coefficients, z);
         scales[done] = t->armature / (1 + t->armature * through);
         which[done++] = i;
-        /* the force -a gain, and what the tendon's own inertia takes of the acceleration */
+        /* the force -a gain, and the tendon's own inertia times the acceleration */
         const double push = scales[done - 1] * (times(m, t, on.coefficients, x) + gain);
         for (int32_t k = 0; k < dofs; k++) x[k] -= push * z[k];
     }

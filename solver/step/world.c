@@ -1,4 +1,4 @@
-/* One step of one world: the pipeline, and what it leaves behind. */
+/* One step of one world: the pipeline and its results. */
 #include <math.h>
 #include <string.h>
 
@@ -148,7 +148,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
         warm.history = &history;
         warm.factor = w->factor;
     }
-    tb_problem known = *problem; /* what judging asks for every time */
+    tb_problem known = *problem; /* terms that every residual needs */
     known.c_squared = tb_problem_c_squared(problem);
     const tb_status status =
         tb_world_run_solver(w, &w->options->solve, &known, &warm, solution, error);
@@ -265,7 +265,7 @@ TB_STATIC void commit(const tb_world *w, tb_state *state)
     tb_team_sync();
 }
 
-/* How many blocks had a status before the solve, and how many of those have kept it. */
+/* Counts blocks that had a status before the solve, and of these the blocks that kept it. */
 TB_STATIC void count_statuses(const tb_world *w, const tb_solution *solution, tb_certificate *c)
 {
     if (!w->options->solve.warm_start) return;
@@ -325,7 +325,7 @@ TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, double 
 
 /* ---- energy ---- */
 
-/* Of a step, where it is wanted. It is a matter of doubles: the float build knows the energies before
+/* Energy account of a step, if wanted. It needs doubles: the float build has the energies before
  * and after the step, on the processor, and no sources. */
 #if defined(TB_SINGLE) || defined(TB_UNIT_WARP)
 TB_STATIC double energy_of(tb_world *w)
@@ -414,7 +414,7 @@ TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double 
 }
 #endif
 
-/* What moves positions and no velocities: recovery, and the closing of loops. */
+/* Motion of positions alone: recovery, and the closing of loops. */
 TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_energy_account *account,
                                    tb_certificate *c, tb_error *error)
 {

@@ -17,7 +17,7 @@ typedef struct rows_job {
     int processors;
 } rows_job;
 
-/* Room for an array on the card, with the host's numbers in it, or zeros where `from` is NULL. */
+/* Memory for an array on the card, with the host's numbers in it, or zeros if `from` is NULL. */
 static tb_status place(rows_job *job, const void *to_place, const void *from, size_t bytes,
                        tb_error *error)
 {

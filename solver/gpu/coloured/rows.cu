@@ -1,9 +1,10 @@
-/* Poulsen's Jacobi and coloured Gauss-Seidel on a GPU (A Parallel Gauss-Seidel Method for Computing Contact
- * Forces, DIKU 2010): all iterations and the controller of R in one cooperative launch, a contact a thread,
- * a meeting of all blocks after each colour.
+/* Poulsen's Jacobi and coloured Gauss-Seidel on a GPU (A Parallel Gauss-Seidel Method for Computing
+ * Contact Forces, DIKU 2010): all iterations and the controller of R in one cooperative launch, a
+ * contact a thread, a barrier of all blocks after each colour.
  *
  * Bodies of the unsafe colour are brought up to date a body a thread, each in contact order, so the
- * impulses are those of the processor to the byte. Double only; the float build of this file is empty. */
+ * impulses are those of the processor to the byte. Double only; the float build of this file is
+ * empty. */
 #ifndef TB_SINGLE
 #include "gpu/coloured/rows.h"
 #include "gpu/qp/grid.h"

@@ -12,8 +12,8 @@ enum { TB_GPU_ROWS_BLOCKS = 2 }; /* blocks of threads on a multiprocessor */
 /* Pointers of the card. */
 typedef struct tb_gpu_rows {
     tb_row_run run;
-    double *
-        before[2]; /* contacts x 4: impulses before the iteration, by turns; first those of `run` */
+    double *before
+        [2]; /* contacts x 4: impulses before the iteration, alternating; first those of `run` */
     unsigned long long *largest; /* 3: bits of the largest change, used by turns; zero at first */
     unsigned *meeting;           /* 32, zero at first */
     tb_row_outcome *outcome;

@@ -1,4 +1,4 @@
-/* Arrays to and from a card, in pieces that the pinned memory has room for. */
+/* Copies arrays to and from a card, in pieces of the pinned memory's size. */
 #include "gpu/device/array_copies.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
 /* The oldest card that the kernels are compiled for, as major * 10 + minor. */
 enum { OLDEST_ARCHITECTURE = 75 };
 
-/* ---- what is there ---- */
+/* ---- enumeration ---- */
 
 static int architecture(int32_t index)
 {
@@ -63,7 +63,7 @@ tb_status tb_gpu_describe(int32_t index, tb_device_info *info, tb_error *error)
     info->processors = properties.multiProcessorCount;
     info->memory = properties.totalGlobalMem;
 
-    /* the version of the driver itself, where the system tells it */
+    /* the version of the driver itself, if the system has the file */
     FILE *file = fopen("/proc/driver/nvidia/version", "r");
     char line[256];
     if (file == NULL) return TB_OK;

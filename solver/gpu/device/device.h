@@ -22,7 +22,7 @@ typedef struct tb_gpu_device {
     int64_t allocations;
 } tb_gpu_device;
 
-/* Memory that grows and is never smaller than was asked for; what it held is gone when it grows. */
+/* Memory that grows to each request and never shrinks; growth loses its content. */
 typedef struct tb_gpu_buffer {
     void *memory;
     size_t capacity;
@@ -36,24 +36,24 @@ tb_status tb_gpu_describe(int32_t index, tb_device_info *info, tb_error *error);
 
 tb_status tb_gpu_device_open(int32_t index, tb_gpu_device *device, tb_error *error);
 void tb_gpu_device_close(tb_gpu_device *device);
-/* To be called first by whoever comes from the host: makes the card that of the calling thread.
- * ABORTED if it is lost. */
+/* Makes the card that of the calling thread; callers from the host call it first. ABORTED if the
+ * card is lost. */
 tb_status tb_gpu_device_enter(tb_gpu_device *device, tb_error *error);
 
-/* What a call of the runtime gave: OK, RESOURCE_EXHAUSTED (memory), ABORTED (lost), INTERNAL. */
+/* Status of a call of the runtime: OK, RESOURCE_EXHAUSTED (memory), ABORTED (lost), INTERNAL. */
 tb_status tb_gpu_check(tb_gpu_device *device, cudaError_t result, const char *what,
                        tb_error *error);
 /* Waits for the stream. */
 tb_status tb_gpu_wait(tb_gpu_device *device, const char *what, tb_error *error);
 
-/* Room for `bytes` on the card, or of pinned memory on the host. */
+/* Reserves `bytes` on the card, or of pinned memory on the host. */
 tb_status tb_gpu_reserve(tb_gpu_device *device, tb_gpu_buffer *buffer, size_t bytes,
                          tb_error *error);
 tb_status tb_gpu_reserve_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer, size_t bytes,
                                 tb_error *error);
 void tb_gpu_release(tb_gpu_device *device, tb_gpu_buffer *buffer);
 void tb_gpu_release_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer);
-/* Bytes of the card that nobody has, and all of them. */
+/* Free bytes of the card, and all of them. */
 tb_status tb_gpu_free_memory(tb_gpu_device *device, size_t *free_bytes, size_t *total,
                              tb_error *error);
 

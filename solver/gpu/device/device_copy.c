@@ -135,7 +135,7 @@ static void stage_content(copying *c, const tb_gpu_device_copy *device_copy)
 
 /* ---- swapping out ---- */
 
-/* Takes device copies out of the pool whose content is on the host by now. */
+/* Removes device copies from the pool whose content is on the host already. */
 static void leave_pool(tb_gpu_device_copies *device_copies, tb_gpu_device_copy *device_copy)
 {
     unlink_device_copy(device_copies, device_copy);
@@ -245,7 +245,7 @@ static void unsettle(tb_gpu_device_copies *device_copies, tb_gpu_move *moves, in
     }
 }
 
-/* Copies what moves to where it moves. */
+/* Copies each moved piece to its destination. */
 static tb_status copy_moved(tb_gpu_device_copies *device_copies, const tb_gpu_move *moves,
                             int32_t count, tb_error *error)
 {
@@ -308,7 +308,7 @@ static void commit(tb_gpu_device_copies *device_copies, tb_gpu_move *m)
     if (m->fresh.memory == NULL) return;
     const bool filled =
         device_copy != NULL && (device_copy->place.memory != NULL || device_copy->swapped != NULL);
-    if (m->made != NULL) { /* the others keep what they shared */
+    if (m->made != NULL) { /* the others keep the shared copy */
         *m->made = (tb_gpu_device_copy){.head = {device_copies->backend},
                                         .device_copies = device_copies,
                                         .references = 1,

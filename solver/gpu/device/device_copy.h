@@ -31,7 +31,7 @@ typedef struct tb_gpu_device_copy {
     int32_t current;         /* contact buffer that holds the contacts, 0 or 1 */
     int32_t contacts, capacity;
     size_t number_of_numbers;
-    struct tb_gpu_device_copy *newer, *older; /* of those in the pool, by their last launch */
+    struct tb_gpu_device_copy *newer, *older; /* neighbours in the pool's list, by last launch */
 } tb_gpu_device_copy;
 
 struct tb_gpu_device_copies {
@@ -62,8 +62,8 @@ tb_status tb_gpu_device_copies_open(tb_gpu_device_copies *device_copies, int32_t
                                     uint64_t limit, tb_error *error);
 void tb_gpu_device_copies_close(tb_gpu_device_copies *device_copies);
 
-/* Sees to it that the states' device copies are on the card, their own and large enough: as many of `moves`,
- * from the first on, as there is room for, at least one. Begins a launch, which keeps them there.
+/* Makes sure that the states' device copies are on the card, unshared and large enough: as many
+ * of `moves`, from the first on, as fit, at least one. Begins a launch, which keeps them there.
  * On failure nothing has changed. Takes the lock. */
 tb_status tb_gpu_device_copies_settle(tb_gpu_device_copies *device_copies, tb_gpu_move *moves,
                                       int32_t count, int32_t *settled, tb_error *error);

@@ -1,10 +1,9 @@
-/* What a step on a device asks of memory: an arena over one fixed block, and contact records in the
- * room that their state has.
+/* Memory of a step on a device: an arena over one fixed block, and contact records in the memory
+ * that their state has.
  *
  * Nothing can be allocated in the middle of a step there. So a request that does not fit is counted
  * as if it did and refused; the step ends with RESOURCE_EXHAUSTED and leaves its state as it was
- * (tb_world_step); and whoever gave the memory reads how much was wanted, gives more, and has the
- * step made again. */
+ * (tb_world_step); and the host reads the request, enlarges the memory and repeats the step. */
 #ifndef TB_GPU_DEVICE_MEMORY_H
 #define TB_GPU_DEVICE_MEMORY_H
 
@@ -19,8 +18,8 @@
  * pieces in the same order, and others than it read there only between syncs. A lane that works alone for a while, its leader for all, says so in the
  * account (or in a copy of it: tb_arena_alone), or it would wait for lanes that are elsewhere. */
 
-/* An arena over `bytes` at `memory`, which is aligned to TB_ARENA_ALIGNMENT. `peak` is what was
- * wanted at once: larger than `capacity` where something was refused. */
+/* An arena over `bytes` at `memory`, which is aligned to TB_ARENA_ALIGNMENT. `peak` is the
+ * largest request: larger than `capacity` after a refusal. */
 TB_FN void tb_arena_over(tb_arena *arena, void *memory, size_t bytes)
 {
     arena->current = (tb_arena_block *)memory;
@@ -30,7 +29,7 @@ TB_FN void tb_arena_over(tb_arena *arena, void *memory, size_t bytes)
     arena->limit = bytes;
 }
 
-/* The rest of the arena for one lane; what it takes is given back when the team goes on. */
+/* The rest of the arena for one lane; its pieces are free again when the team continues. */
 TB_FN tb_arena tb_arena_alone(const tb_arena *arena)
 {
     tb_arena alone = *arena;
@@ -38,8 +37,8 @@ TB_FN tb_arena tb_arena_alone(const tb_arena *arena)
     return alone;
 }
 
-/* Takes `bytes` and says what was taken before: the leader knows, and tells the others when it has
- * noted so. They read nothing of the account that changes, so that one sync is enough. */
+/* Takes `bytes` and returns the bytes taken before: the leader updates the account and shares
+ * the number. The other lanes read nothing that changes, so that one sync is enough. */
 TB_STATIC size_t arena_account(tb_arena *arena, size_t bytes)
 {
     const bool together = arena->lanes == TB_ARENA_OF_TEAM;
@@ -57,8 +56,7 @@ TB_STATIC size_t arena_account(tb_arena *arena, size_t bytes)
     return taken;
 }
 
-/* So much is taken from now on: told to the account when all have read it, read again when it is
- * there. */
+/* Sets the account to `used` after all lanes have read it; all read it again when it is set. */
 TB_STATIC void arena_account_again(tb_arena *arena, size_t used)
 {
     const bool together = arena->lanes == TB_ARENA_OF_TEAM;
@@ -116,7 +114,7 @@ TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena)
     return mark;
 }
 
-/* Not before all lanes are done with what others may write over. */
+/* Waits until all lanes are done with memory that others may overwrite. */
 TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark)
 {
     arena_account_again(arena, mark.used);

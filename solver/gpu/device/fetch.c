@@ -36,8 +36,8 @@ static wanted want_of(tb_state *state, uint32_t parts)
                     .contacts = (newer & parts & TB_STATE_CONTACTS) != 0};
 }
 
-/* The first states, up to a piece's bytes, and room for their contacts. Tells how many were looked
- * at, and what has to be copied. */
+/* Chooses the first states, up to a piece's bytes, and reserves memory for their contacts.
+ * Returns how many were examined, and the bytes to copy. */
 static tb_status choose(piece *p, tb_state *const *states, int32_t worlds, uint32_t parts,
                         int32_t *seen, size_t *bytes, tb_error *error)
 {
@@ -82,7 +82,7 @@ static void list_copies(piece *p, tb_gpu_copy *list, int32_t *count, unsigned ch
     }
 }
 
-/* What the device has newer, and nothing else: the host may have set some of it since. */
+/* Stores only parts that the device has newer: the host may have set others since. */
 static void unpack(void *context, int32_t i, int32_t thread)
 {
     (void)thread;

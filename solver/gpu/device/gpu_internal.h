@@ -1,9 +1,9 @@
-/* What the host's side and the kernels of the GPU backend share: plain structures, both languages.
+/* Structures shared by the host's side and the kernels of the GPU backend, in both languages.
  *
- * A batch stands on the card as one block, a tb_gpu_world for each world, which points at the world's
- * numbers and contacts, its device copy. One launch takes every world as many steps as it has left, or as many
- * as choose.c lets it; the host is not asked in between. A world that a capacity stops stays at its
- * last good step and says what it needs. */
+ * A batch is one block on the card, a tb_gpu_world for each world, which points at the world's
+ * device copy: its numbers and contacts. One launch takes every world through all its remaining
+ * steps, or as many as choose.c allows, without the host in between. A world stopped by a capacity
+ * stays at its last good step and stores the capacity that it needs. */
 #ifndef TB_GPU_INTERNAL_H
 #define TB_GPU_INTERNAL_H
 
@@ -18,11 +18,11 @@ typedef struct tb_gpu_world {
     tb_contact_record *contacts[2]; /* `contact_capacity` records each, for the steps to come */
     int32_t contact_capacity;
     int32_t steps_left;
-    tb_course course; /* the last of its steps are those that are left; 0 steps: there is none */
-    /* OK; RESOURCE_EXHAUSTED: a capacity, see below; UNSUPPORTED, with steps left: the kernel of small
-     * worlds leaves the next step to the general ones; else what ended the world */
+    tb_course course; /* the remaining steps are the last of its steps; 0 steps: no course */
+    /* OK; RESOURCE_EXHAUSTED: a capacity, see below; UNSUPPORTED, with steps left: the kernel of
+     * small worlds leaves the next step to the general ones; else the failure that ended the world */
     tb_status status;
-    int32_t contacts_needed; /* at least this many; 0: contacts were not what was missing */
+    int32_t contacts_needed; /* at least this many; 0: contacts were not the cause */
     size_t arena_needed;     /* likewise, bytes */
 } tb_gpu_world;
 
@@ -46,13 +46,14 @@ enum { TB_GPU_BEGUN, TB_GPU_DONE, TB_GPU_COUNTS };
 enum { TB_GPU_WAYS = 2, TB_GPU_SIZES = 8, TB_GPU_LENGTHS = 8 };
 enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
 
-/* Worlds that go through a step by turns, and what is counted of each group: TB_GPU_COUNTS, kinds. */
+/* Groups of worlds that take turns in a step, and the counters of each group: TB_GPU_COUNTS,
+ * kinds. */
 enum { TB_GPU_GROUPS = 2, TB_GPU_GROUP_COUNTS = (int)TB_GPU_COUNTS + (int)TB_GPU_KINDS };
 
 /* In tb_gpu_launch.alone: the kernel of small worlds (warp_fits.h) and not the general one. */
 enum { TB_GPU_ALONE_BY_WARP = 2 };
 
-/* One launch. Options are those of the caller without the names and functions of the host. */
+/* One launch. Options are the caller's, without names and functions of the host. */
 typedef struct tb_gpu_launch {
     tb_gpu_world *worlds;
     int32_t number_of_worlds;
@@ -83,9 +84,9 @@ typedef struct tb_gpu_copy {
     int64_t bytes;
 } tb_gpu_copy;
 
-/* A block of steps is one warp, so that few worlds still spread over all processors. Each has room
- * for TB_GPU_BLOCKS_AT_ONCE of them: more registers a lane would leave too few warps to wait for
- * memory in turns. */
+/* A block of steps is one warp, so that a few worlds still spread over all processors.
+ * TB_GPU_BLOCKS_AT_ONCE of them fit a processor: with more registers a lane, too few warps would
+ * hide each other's memory latency. */
 enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREADS = 128 };
 
 /* Shared memory that a launch gives a block at most: TB_GPU_BLOCKS_AT_ONCE of them, each with 1 KiB that
@@ -112,13 +113,13 @@ struct tb_gpu_side_streams;
 TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_steps,
                    (const tb_gpu_launch *launch, const struct tb_gpu_side_streams *sides,
                     cudaStream_t stream))
-/* Waits until so many blocks of solves have begun and all but the launch's overlap are done, and a
- * little longer for those; 0 blocks: it does not wait. */
+/* Waits until this many blocks of solves have begun and all but the launch's overlap have ended,
+ * and a little longer for these; 0 blocks: no wait. */
 cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,
                                        cudaStream_t stream);
 /* Any number of copies, side by side; the list is pinned memory. */
 cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream);
-/* Every kernel once over nothing: what its first use costs (its code, its stack) is paid by then. */
+/* Runs every kernel once over nothing, so that its code and stack are loaded. */
 TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_warm_steps, (cudaStream_t stream))
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@
 
 enum {
     FIRST_CAPACITY = 64,
-    /* what a world of an unknown model gets at first; what it lacks is learned */
+    /* capacities of the first world of an unknown model; refused requests enlarge them */
     FIRST_CONTACTS = 32,
     FIRST_ARENA_BYTES = 64 << 10
 };
@@ -23,7 +23,7 @@ static uint64_t hash_of(const char sha256[65])
     return hash;
 }
 
-/* Where the model stands, or the free place where it would. */
+/* Slot of the model, or the free slot that it would take. */
 static int32_t find(const tb_gpu_models *models, const char sha256[65])
 {
     const uint64_t mask = (uint64_t)models->capacity - 1;
@@ -33,7 +33,7 @@ static int32_t find(const tb_gpu_models *models, const char sha256[65])
     return (int32_t)i;
 }
 
-/* Enters what is kept of `old` into an empty table. */
+/* Moves the live entries of `old` to an empty table. */
 static void enter_all(tb_gpu_models *models, tb_gpu_model *const *old, int32_t capacity)
 {
     models->count = 0;
@@ -134,7 +134,7 @@ static tb_status upload(tb_gpu_models *models, tb_gpu_device *device, const tb_m
         "copying a model", error);
 }
 
-/* What worlds of a variant need, those of its origin and so of all its variants will need too. */
+/* Passes the capacities of a variant's worlds to its origin and so to all its variants. */
 static void share_needs(tb_gpu_model *model)
 {
     tb_gpu_model *origin = model->origin;

@@ -1,20 +1,21 @@
-/* Model images on a card, found by the model's SHA-256: a scene that many worlds, sessions and calls
- * share stands there once, and stays warm when its worlds are gone. Of a variant of a model only what
- * differs stands there. */
+/* Model images on a card, found by the model's SHA-256: worlds, sessions and calls share one
+ * image of a scene, which stays when its worlds are gone. A variant of a model has an image of
+ * its differences alone. */
 #ifndef TB_GPU_MODEL_CACHE_H
 #define TB_GPU_MODEL_CACHE_H
 
 #include "gpu/device/device.h"
 
-/* One model on the card, and what its worlds were found to need. */
+/* One model on the card, and the capacities that its worlds need. */
 typedef struct tb_gpu_model {
     char sha256[65];
-    const tb_model *image;       /* the card's address */
-    size_t size;                 /* bytes */
-    int32_t holders;             /* worlds of the batch under way */
-    struct tb_gpu_model *origin; /* of a variant: it stands while this one does */
-    int32_t variants;            /* that borrow from it */
-    int64_t last_use;            /* number of the batch */
+    const tb_model *image; /* the card's address */
+    size_t size;           /* bytes */
+    int32_t holders;       /* worlds of the batch under way */
+    struct tb_gpu_model
+        *origin;      /* of a variant: the image that it refers to, which lives as long */
+    int32_t variants; /* that borrow from it */
+    int64_t last_use; /* number of the batch */
     int32_t contact_capacity;
     size_t arena_size;
 } tb_gpu_model;
@@ -28,8 +29,8 @@ typedef struct tb_gpu_models {
     size_t scratch_size;
 } tb_gpu_models;
 
-/* Begins a batch: nobody holds anything. Images that have not been asked for of late go if all of
- * them together take more than `limit` bytes. */
+/* Begins a batch, in which no image is in use yet. The least recently used images go if all
+ * together take more than `limit` bytes. */
 void tb_gpu_models_begin(tb_gpu_models *models, tb_gpu_device *device, size_t limit);
 /* The model on the card, put there if it is new; held until the next batch begins. */
 tb_status tb_gpu_models_hold(tb_gpu_models *models, tb_gpu_device *device, const tb_model *model,

@@ -1,6 +1,6 @@
 /* Model images: see model_image.h.
  *
- * Every array of a model stands once in the lists below, with the number of its items. A test
+ * Every array of a model is listed once below, with the number of its items. A test
  * compares the image with the model word by word, so that an address which no list names is
  * noticed. */
 #include "gpu/device/model_image.h"
@@ -73,7 +73,7 @@ typedef struct writer {
     size_t size;
 } writer;
 
-/* Appends an array, padded with zeros to the alignment; returns where it stands. */
+/* Appends an array, padded with zeros to the alignment; returns its offset. */
 static size_t append(writer *w, const void *items, int64_t count, size_t size)
 {
     const size_t at = w->size, alignment = TB_MODEL_IMAGE_ALIGNMENT;
@@ -90,8 +90,8 @@ static void point(writer *w, size_t member, uintptr_t address)
     if (w->bytes != NULL) memcpy(w->bytes + member, &address, sizeof address);
 }
 
-/* Appends what a member points at, and points the member's copy at it. `home` is where the
- * structure's copy stands in the image. */
+/* Appends a member's array, and points the member's copy at it. `home` is the address of the
+ * structure's copy in the image. */
 #define APPEND_TO(w, m, member, count) append(w, (m)->member, count, sizeof *(m)->member)
 #define MEMBER(member)                 (home + (size_t)((const char *)&m->member - (const char *)m))
 #define APPEND(member, count)                                                                      \
@@ -100,8 +100,8 @@ static void point(writer *w, size_t member, uintptr_t address)
 /* Whether a model that may have an origin does not borrow this array from it. */
 #define OWNS(member) (origin == NULL || m->member == NULL || m->member != origin->member)
 
-/* Appends what the model owns; what it borrows is there already: `there` goes over the origin's image
- * as it was written, without bytes. */
+/* Appends arrays that the model owns. Borrowed arrays are in the origin's image already: `there`
+ * walks over that image as it was written, without bytes. */
 #define APPEND_OR_BORROW(member, count)                                                            \
     if (origin != NULL) place = APPEND_TO(&there, origin, member, count);                          \
     if (OWNS(member)) {                                                                            \
@@ -138,7 +138,7 @@ static void write_image(writer *w, const tb_model *m)
     const tb_model *origin = w->origin != 0 ? m->origin : NULL;
     writer there = {0};
     size_t place = 0;
-    /* the model without what only the host asks for */
+    /* the model without arrays that only the host reads */
     tb_model bare = *m;
     memset(&bare.arena, 0, sizeof bare.arena);
     memset(bare.names, 0, sizeof bare.names);

@@ -7,7 +7,8 @@
 #include "base/base.h"
 
 static const size_t SMALLEST_BLOCK = 1024;
-/* A class begins with this much and then doubles, so that it has few chunks whatever its worlds. */
+/* A class begins with this many bytes and then doubles, so that it has few chunks for any number
+ * of worlds. */
 static const size_t FIRST_CHUNK = (size_t)2 << 20, LARGEST_CHUNK = (size_t)512 << 20;
 
 struct tb_gpu_chunk {

@@ -1,8 +1,8 @@
 /* Memory of a card for worlds, in slabs.
  *
  * Worlds come and go with sessions, forks and grasps, and a call of the card's own allocator may
- * wait for whatever runs there. So memory is taken in chunks of equal blocks, a size class each, and
- * a block that is given back serves the next world of about that size without asking anybody. */
+ * wait for running kernels. So memory is taken in chunks of equal blocks, a size class each, and a
+ * freed block serves the next world of about that size without such a call. */
 #ifndef TB_GPU_POOL_H
 #define TB_GPU_POOL_H
 
@@ -13,7 +13,7 @@ enum { TB_GPU_POOL_CLASSES = 120 };
 
 typedef struct tb_gpu_chunk tb_gpu_chunk;
 
-/* A block that somebody has. */
+/* A block in use. */
 typedef struct tb_gpu_allocation {
     void *memory; /* on the card, aligned to 256; NULL: none */
     tb_gpu_chunk *chunk;
@@ -21,7 +21,7 @@ typedef struct tb_gpu_allocation {
 
 typedef struct tb_gpu_pool {
     tb_gpu_chunk *chunks[TB_GPU_POOL_CLASSES];
-    uint64_t bytes, used; /* of all chunks; of blocks that somebody has */
+    uint64_t bytes, used; /* of all chunks; of blocks in use */
     uint64_t limit;       /* on `bytes` */
 } tb_gpu_pool;
 
@@ -30,7 +30,7 @@ tb_status tb_gpu_pool_take(tb_gpu_pool *pool, tb_gpu_device *device, size_t byte
                            tb_gpu_allocation *place, tb_error *error);
 /* Nothing may be at work on the block any longer. An empty place is fine. */
 void tb_gpu_pool_give(tb_gpu_pool *pool, tb_gpu_allocation *place);
-/* Chunks of which nobody has a block go back to the card. */
+/* Chunks without a block in use go back to the card. */
 void tb_gpu_pool_trim(tb_gpu_pool *pool, tb_gpu_device *device);
 /* All chunks go. */
 void tb_gpu_pool_destroy(tb_gpu_pool *pool, tb_gpu_device *device);

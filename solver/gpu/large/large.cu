@@ -1,5 +1,5 @@
-/* Large-world mode's kernels: every stage of a step of one large world as a launch, in double and, with
- * TB_SINGLE, in float. What a stage does stands in the rooms (step/large/large_world.h). */
+/* Kernels of large worlds: every stage of a step of one large world as a launch, in double and,
+ * with TB_SINGLE, in float. The stages themselves are functions of step/large (large_world.h). */
 #include "gpu/large/large_unit.h"
 
 #include "gpu/large/large_calls.h"
@@ -92,7 +92,7 @@ void launch(struct work *w, struct hard_kernel kernel, const tb_large_world *f, 
     note(w, TB_SYMBOL(tb_gpu_large_start_hard)(f, w->processors, w->stream));
 }
 
-/* As many blocks as the card has room for at once, so that they may wait for each other. */
+/* As many blocks as fit on the card at once, so that they may wait for each other. */
 void launch_together(struct work *w, void (*kernel)(const tb_large_world), const tb_large_world *f)
 {
     if (w->scratch == NULL || w->result != cudaSuccess) return;

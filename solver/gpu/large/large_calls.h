@@ -78,7 +78,7 @@ size_t lay_out(void *large, tb_gpu_large_memory part, void *memory)
     }
 }
 
-/* What sorts and sums read of steps that stop before they have written it. */
+/* Clears arrays that sorts and sums read even in steps that stop before they are written. */
 cudaError_t clear(const void *large, tb_gpu_large_memory part, cudaStream_t stream)
 {
     const tb_large_world *f = (const tb_large_world *)large;

@@ -1,5 +1,5 @@
-/* Large-world mode's narrow phase of pairs without a closed form, apart because of what it takes to
- * compile. */
+/* Narrow phase of a large world's pairs without a closed form; a file of its own, since it
+ * compiles for long. */
 #include "gpu/large/large_unit.h"
 
 #include "gpu/large/large_kernels.h"

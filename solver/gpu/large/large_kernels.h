@@ -72,7 +72,7 @@ typedef struct tb_gpu_large_calls {
     void (*set_contacts)(void *large, int32_t count);
     /* Places a part at `memory` (NULL: nowhere); returns its bytes. */
     size_t (*lay_out)(void *large, tb_gpu_large_memory part, void *memory);
-    /* Clears what is read of new memory before it is sure to be written. */
+    /* Clears arrays of new memory that may be read before they are written. */
     cudaError_t (*clear)(const void *large, tb_gpu_large_memory part, cudaStream_t stream);
     void (*view)(const void *large, tb_gpu_large_view *view);
     /* A control block for a call; `control` is the host's copy of the card's. */

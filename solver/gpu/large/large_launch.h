@@ -6,7 +6,8 @@
 #include "gpu/large/large_run.h"
 
 void tb_gpu_large_forget_graph(tb_gpu_large_world *large);
-/* Allocates one memory, lays its arrays out and clears those that are read before they are written. */
+/* Allocates one memory, lays out its arrays and clears those that may be read before they are
+ * written. */
 tb_status tb_gpu_large_allocate(tb_gpu_large_world *large, tb_gpu_device *device,
                                 tb_gpu_large_memory part, tb_error *error);
 /* Between the host and the card; counted. */

@@ -8,7 +8,7 @@
 
 /* ---- memory ---- */
 
-/* What has been counted stays. */
+/* Counts are kept. */
 void tb_gpu_large_destroy(tb_gpu_large_world *large, tb_gpu_device *device)
 {
     const tb_gpu_large_world counts = *large;
@@ -25,7 +25,7 @@ void tb_gpu_large_destroy(tb_gpu_large_world *large, tb_gpu_device *device)
                                   .compute_seconds = counts.compute_seconds};
 }
 
-/* Larger arrays of pairs and contacts; what is cached of the last step moves along. */
+/* Enlarges arrays of pairs and contacts; the cache of the last step moves along. */
 static tb_status give_room(tb_gpu_large_world *f, tb_gpu_device *d, void *old, tb_error *error)
 {
     tb_gpu_buffer before = f->parts[TB_GPU_LARGE_GROWING];
@@ -67,7 +67,8 @@ static tb_status send_plan(tb_gpu_large_world *f, tb_gpu_device *d, tb_error *er
     return status == TB_OK ? tb_gpu_wait(d, "sending a plan", error) : status;
 }
 
-/* Options as they can be compared: names and functions of the host stand elsewhere from call to call. */
+/* Options in comparable form: without names and functions of the host, whose addresses differ
+ * from call to call. */
 static tb_step_options bare(const tb_step_options *options)
 {
     tb_step_options b = *options;
@@ -144,7 +145,7 @@ static tb_status capture(tb_gpu_large_world *f, tb_gpu_device *d, tb_error *erro
         (void)cudaGetLastError();
         return TB_OK;
     }
-    /* a stream cannot be asked how it is while it is captured, so whatever fails is seen afterwards */
+    /* a captured stream reports no errors, so failures show afterwards */
     cudaError_t result = f->calls->start(f->world, TB_GPU_LARGE_STEP, f->scratch.memory,
                                          f->scratch.capacity, d->stream, NULL);
     const cudaError_t ended = cudaStreamEndCapture(d->stream, &graph);
@@ -211,7 +212,7 @@ static tb_status run(tb_gpu_large_world *f, tb_gpu_device *d, int32_t steps, tb_
     return status;
 }
 
-/* Room for the contacts that the world brings. */
+/* Reserves memory for the contacts that the world brings. */
 static tb_status reserve_contacts(tb_gpu_large_world *f, tb_gpu_device *d, int32_t contacts,
                                   tb_error *error)
 {
@@ -234,7 +235,7 @@ void tb_gpu_large_restore(tb_gpu_device *device, tb_gpu_large_world *large)
     tb_error unread;
     cudaError_t result = large->calls->restore(large->world, device->stream);
     if (result == cudaSuccess) result = cudaStreamSynchronize(device->stream);
-    /* where that cannot be done the worlds of the card are not what they are taken for */
+    /* if that fails, the large world no longer matches its state */
     if (result != cudaSuccess)
         (void)tb_gpu_check(device, cudaErrorLaunchFailure, "taking a world back", &unread);
     tb_gpu_large_destroy(large, device);

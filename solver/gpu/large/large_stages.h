@@ -1,4 +1,4 @@
-/* The stages of large-world mode in their order. Whoever includes this defines what it is to launch one:
+/* The stages of a large world in their order. The including file defines how a stage is launched:
  *
  *     TB_LARGE_LAUNCH(stage, items)    a stage of many lanes, for about so many items
  *     TB_LARGE_COOPERATIVE(stage)         one whose lanes wait for each other
@@ -6,8 +6,8 @@
  *     TB_LARGE_SUM(from, to, count)    exclusive prefix sums
  *     TB_LARGE_MARK(name)              a place between stages, for clocks
  *
- * `f` is the large world. Counts are those of the capacities: how much of them is in use only the card
- * knows. */
+ * `f` is the large world. Counts are those of the capacities: the counts in use are known only on
+ * the card. */
 
 /* One step. */
 #define TB_LARGE_STEP(f)                                                                           \

@@ -80,7 +80,7 @@ static tb_gpu_large_state world_of(const tb_state *s, bool kept)
                                 .time = s->time};
 }
 
-/* The device copy has what the steps left: contacts in its other room, no other rows. */
+/* Updates the device copy after steps: contacts in its other buffer, no other rows. */
 static tb_status receive(tb_gpu_device *d, tb_gpu_device_copies *device_copies,
                          tb_gpu_large_world *f, tb_state *s, tb_error *error)
 {
@@ -126,7 +126,7 @@ static void keep(tb_gpu_large_world *f, const tb_state *s)
     f->owners_launch = tb_gpu_device_copy_of(s)->piece;
 }
 
-/* What a diverged world tells. */
+/* Certificate of a diverged world. */
 static void freeze(tb_state *s, tb_certificate *certificate)
 {
     tb_certificate *const both[] = {certificate, &s->certificate};

@@ -1,12 +1,12 @@
-/* Which worlds of a call go to large-world mode, and one of them on its way through it: its device copy is where
- * it stands (device_copy.h), so a large world that is stepped again and again does not travel. */
+/* Chooses the large worlds of a call and steps one: its device copy holds its state
+ * (device_copy.h), so a large world that is stepped again and again is not copied. */
 #ifndef TB_GPU_LARGE_STEP_H
 #define TB_GPU_LARGE_STEP_H
 
 #include "gpu/large/large_run.h"
 #include "gpu/device/device_copy.h"
 
-/* Whether the state's world is large, and one of those that large-world mode takes (tb_large_refuses). */
+/* True if the state's world is large and supported (tb_large_refuses). */
 bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options);
 
 /* Steps the world. DIVERGED is no failure here: the state and the certificate hold it. */

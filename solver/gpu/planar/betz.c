@@ -13,7 +13,7 @@ typedef struct planar_card {
     int processors;
 } planar_card;
 
-/* ---- layout: what is brought, then what is brought back, then what stays ---- */
+/* ---- layout: arrays sent, then arrays fetched, then arrays that stay ---- */
 
 typedef struct parts {
     size_t blocks, segments, values, c, start, row_of, coefficient;
@@ -93,8 +93,8 @@ static tb_gpu_betz view_of(const planar_card *card, const parts *p, const tb_bet
 
 /* ---- a call ---- */
 
-/* Blocks of threads for an island: a contact or a dof a thread where the card has room for all islands
- * that sweep. */
+/* Blocks of threads for an island: a contact or a dof a thread if all sweeping islands fit on
+ * the card. */
 static int32_t team_of(const planar_card *card, const tb_betz_batch *b, int32_t *teams)
 {
     const int32_t room = card->processors * TB_GPU_BETZ_BLOCKS;

@@ -1,11 +1,12 @@
-/* Betz's proxCUDA and proxSerial on a card (Solving Rigid Multibody Physics Dynamics Using Proximal Point
- * Functions on the GPU, RPI 2011, section 3.4): calculateR, solveNormal, solveFriction and updateBodyNu in
- * one launch of many sweeps.
+/* Betz's proxCUDA and proxSerial on a card (Solving Rigid Multibody Physics Dynamics Using Proximal
+ * Point Functions on the GPU, RPI 2011, section 3.4): calculateR, solveNormal, solveFriction and
+ * updateBodyNu in one launch of many sweeps.
  *
- * A team of blocks of threads goes through an island's sweeps, a contact and then a dof a thread, and meets
- * after each half. Teams work side by side, so one launch serves all islands of all worlds. The thesis's
- * single kernel has a fence in the place of the meetings (__threadfence orders one thread's writes and
- * waits for nobody), so a thread may read velocities of another sweep: TB_BETZ_UNGUARDED repeats that.
+ * A team of blocks of threads goes through an island's sweeps, a contact and then a dof a thread,
+ * with a barrier after each half. Teams work side by side, so one launch serves all islands of all
+ * worlds. The thesis's single kernel has a fence in place of the barriers (__threadfence orders one
+ * thread's writes without waiting), so a thread may read velocities of another sweep:
+ * TB_BETZ_UNGUARDED repeats that.
  *
  * The planar scheme is double only; the float build of this file is empty. */
 #ifndef TB_SINGLE
@@ -183,7 +184,7 @@ TB_CARD void begin_share(const betz_share *share, const tb_betz_island *own)
         tb_betz_update_dof(&share->dofs, d);
 }
 
-/* solveNormal and solveFriction; returns what this thread's contacts vote. */
+/* solveNormal and solveFriction; returns the stop votes of this thread's contacts. */
 TB_CARD unsigned solve_contacts(const betz_share *share, bool mu_one)
 {
     const int both = TB_BETZ_NORMAL_CONVERGED | TB_BETZ_FRICTION_CONVERGED;

@@ -104,7 +104,8 @@ TB_CARD void divide_tile(const card *c, const band_shape *s, int chain, int row,
     __syncthreads();
 }
 
-/* What the next step of the chain waits for. `inverse` is of this column, and becomes the next's. */
+/* The data that the next step of the chain waits for. `inverse` is of this column, and becomes
+ * the next's. */
 TB_CARD void step_ahead(const card *c, const band_shape *s, int chain, int column, factor_memory *m)
 {
     const tb_real *from = c->matrix + tile_place(s, chain, column + 1, column + 1);
@@ -137,12 +138,12 @@ TB_CARD void subtract_product(const card *c, const band_shape *s, int chain, int
     for (int e = 0; e < SUMS; e++) to[sum_row(e) * TILE + sum_column(e)] = old[e] - sums[e];
 }
 
-/* ---- inverses of superblocks, on the way ----
+/* ---- inverses of superblocks, during the factorization ----
  *
- * X = L^-1 row by row: X_kc = -D_k M_kc with M_kc = sum L_kj X_jc over j = c ... k - 1. As soon as a
- * row of X is there, its products go to the sums of all later rows. */
+ * X = L^-1 row by row: X_kc = -D_k M_kc with M_kc = sum L_kj X_jc over j = c ... k - 1. As soon as
+ * a row of X is complete, its products are added to the sums of all later rows. */
 
-/* X_kc of the row that tile column `column` stands for; D is in `inverse` */
+/* X_kc of the row of tile column `column`; D is in `inverse` */
 TB_CARD void finish_inverse(const card *c, const band_shape *s, in_superblock p, int at,
                             factor_memory *m)
 {
@@ -201,7 +202,8 @@ TB_CARD void finish_column(const card *c, const band_shape *s, const chain_group
     }
 }
 
-/* Second half: what the column gives to those on the right, and to later rows of the inverse. */
+/* Second half: the column's products for the columns on the right, and for later rows of the
+ * inverse. */
 TB_CARD void spread_column(const card *c, const band_shape *s, const chain_group *g, int column,
                            int below, bool ahead, factor_memory *m)
 {
@@ -222,8 +224,8 @@ TB_CARD void spread_column(const card *c, const band_shape *s, const chain_group
     }
 }
 
-/* Tile columns [from, to) of a chain whose matrix goes on to `end`. Ends with a meeting. Block 0 runs
- * a step ahead of the others: the tiles that it reads were finished a column ago. */
+/* Tile columns [from, to) of a chain whose matrix extends to `end`. Ends with a barrier. Block 0
+ * runs a step ahead of the others: the tiles that it reads were finished a column ago. */
 TB_CARD_LARGE void factor_columns(const card *c, const band_shape *s, const chain_group *g,
                                   int from, int to, int end, factor_memory *m)
 {
@@ -257,7 +259,7 @@ TB_CARD_LARGE void factor_columns(const card *c, const band_shape *s, const chai
 
 /* ---- all of it ---- */
 
-/* What the bottom's chain subtracted from the middle, turned round. */
+/* The bottom chain's subtrahend of the middle, reversed. */
 TB_CARD_LARGE void merge_middle(const card *c, const band_shape *s)
 {
     const int tiles = s->middle_tiles, n = s->middle_rows;
@@ -285,8 +287,8 @@ TB_CARD_LARGE void merge_middle(const card *c, const band_shape *s)
     }
 }
 
-/* Factors, and inverts the superblocks; control->bad tells of a pivot that is too small. Ends with a
- * meeting of all. */
+/* Factors, and inverts the superblocks; control->bad marks a pivot that is too small. Ends with
+ * a barrier of all blocks. */
 TB_CARD_LARGE void factor_band(const card *c, const band_shape *s, factor_memory *m)
 {
     card_control *k = c->control;

@@ -1,13 +1,13 @@
-/* A band of free variables on the card: where everything lies.
+/* Layout of a band of free variables on the card.
  *
- * The band is factored from both of its ends at once: a chain of tile columns from the top, one from
- * the bottom, whose variables stand in reverse order, and in the middle as many rows as the two
- * chains need between them. That costs no more sums and almost halves the way, column after column,
- * that nothing can shorten. Each chain's matrix goes on into the middle, the bottom's reversed too;
- * what it subtracts there is turned round and added to the top's.
+ * The band is factored from both of its ends at once: a chain of tile columns from the top, one
+ * from the bottom, whose variables are in reverse order, and in the middle as many rows as the two
+ * chains need between them. That costs no more sums and almost halves the sequence of columns,
+ * which is the critical path. Each chain's matrix extends into the middle, the bottom's reversed
+ * too; its contribution there is reversed and added to the top's.
  *
- * For solving, tile columns are collected into superblocks as large as the band is wide, so that each
- * couples with the next one alone (Litven's blocks); the triangle of each is inverted. */
+ * For solving, tile columns are collected into superblocks as large as the band is wide, so that
+ * each couples with the next one alone (Litven's blocks); the triangle of each is inverted. */
 #ifndef TB_GPU_BAND_SHAPE_H
 #define TB_GPU_BAND_SHAPE_H
 
@@ -69,7 +69,7 @@ TB_CARD int chain_position(const band_shape *s, int chain, int row)
     return chain == TOP ? row : s->free_count - 1 - row;
 }
 
-/* The row of vectors in which the free variable at a position of the list stands. */
+/* The row of vectors of the free variable at a position of the list. */
 TB_CARD int row_of_position(const band_shape *s, int position)
 {
     if (position < s->tiles[TOP] * TILE + s->middle_rows) return position;
@@ -85,7 +85,7 @@ TB_CARD int64_t tile_place(const band_shape *s, int chain, int row, int column)
     return ((before + column) * (s->below + 1) + row - column) * SQUARE;
 }
 
-/* ---- superblocks: first those of the top, then those of the bottom, then the middle ---- */
+/* ---- superblocks: the top's, then the bottom's, then the middle ---- */
 
 TB_CARD int superblock_of(const band_shape *s, int chain, int index)
 {

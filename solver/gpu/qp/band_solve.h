@@ -2,8 +2,8 @@
  * 5.3, algorithm 5.3).
  *
  * A solve is 4 p - 2 products one after the other, each of a superblock with all right-hand sides,
- * spread over the blocks by sixteen rows. Numbers of rows x columns stand row by row, `width` columns
- * wide; many columns are several such panels. */
+ * spread over the blocks by sixteen rows. Numbers of rows x columns are stored row by row, `width`
+ * columns wide; many columns are several such panels. */
 #ifndef TB_GPU_BAND_SOLVE_H
 #define TB_GPU_BAND_SOLVE_H
 
@@ -13,14 +13,14 @@ static const int OCTETS = TILE / OCTET, SLICE = 2 * OCTET, SLICES = TILE / SLICE
 
 /* ---- substitution ---- */
 
-/* Sixteen rows of a product, by a block: tiles of the matrix at a, a + step ..., whose rows (or
- * columns, where `across`) they are; x: the rows that the first tile's columns stand for. */
+/* Sixteen rows of a product, by a block: tiles of the matrix at a, a + step ..., by its rows (or
+ * columns, if `across`); x: the rows of the first tile's columns. */
 typedef struct slice {
     const tb_real *a, *x;
     int64_t step;
     int tiles;
     bool across, minus;
-    const tb_real *old; /* what is added to, or NULL */
+    const tb_real *old; /* addend, or NULL */
     tb_real *to;
 } slice;
 
@@ -81,8 +81,8 @@ typedef enum stage {
     INVERT_UP    /* x = D' t */
 } stage;
 
-/* What one block of a stage does: sixteen rows of tile row `k` (in the superblock) of `index` of a chain;
- * the one behind a chain's last is the middle, as the chain sees it. */
+/* Work of one block in a stage: sixteen rows of tile row `k` (in the superblock) of `index` of a
+ * chain; the superblock behind a chain's last is the middle, as the chain sees it. */
 TB_CARD slice plan_slice(const card *c, const band_shape *s, stage what, int chain, int index,
                          int k, int part, int width, int64_t panel)
 {
@@ -162,8 +162,7 @@ TB_CARD void do_stage(const card *c, const band_shape *s, stage what, int chain,
     }
 }
 
-/* The middle of the bottom's vectors is added to the top's, or the top's copied to it; the other way
- * round as it stands there. */
+/* Adds the middle of the bottom's vectors to the top's, or copies the top's to it, reversed. */
 TB_CARD void turn_middle(const card *c, const band_shape *s, int width, int panels, bool back)
 {
     const int n = s->middle_rows, top = s->tiles[TOP] * TILE;
@@ -181,8 +180,9 @@ TB_CARD void turn_middle(const card *c, const band_shape *s, int width, int pane
     }
 }
 
-/* panel <- inverse(A) panel, for `panels` of `width` (8 or COLUMNS) columns. Rows that stand for no
- * variable are zero before and after, but for the middle of the bottom. Ends with a meeting of all. */
+/* panel <- inverse(A) panel, for `panels` of `width` (8 or COLUMNS) columns. Rows without a
+ * variable are zero before and after, but for the middle of the bottom. Ends with a barrier of
+ * all blocks. */
 TB_CARD_LARGE void solve_band(const card *c, const band_shape *s, int width, int panels,
                               solve_memory *m)
 {

@@ -1,4 +1,4 @@
-/* What the blocks share while they solve one program. */
+/* Data shared by the blocks that solve one program. */
 #ifndef TB_GPU_CARD_H
 #define TB_GPU_CARD_H
 
@@ -7,10 +7,10 @@
 static const int MAXIMA = 12, BUCKETS = 32,
                  COLUMNS = 32; /* COLUMNS: right-hand sides side by side */
 
-/* What an iteration's blocks found together; sums of integers, so in any order. */
+/* Votes of an iteration's blocks; sums of integers, so in any order. */
 typedef struct vote {
     int changed, first; /* constraints' variables that change, and the least of them */
-    int fresh;          /* of them, those without a column of their own */
+    int fresh;          /* of them, the number without a column of their own */
     unsigned long long hash;
     int candidates[BUCKETS]; /* variables by how near they are to a change: 2^-bucket */
 } vote;
@@ -47,7 +47,7 @@ typedef struct card {
     int *bound, *base, *next;
     int *slot; /* its column of R, or -1 */
     int *row;  /* of a variable that was free when K0 was factored, or -1 */
-    int *free; /* the list of those */
+    int *free; /* list of free variables */
     int *rank; /* free variables before this one; n + 1 */
     signed char *bucket;
     unsigned long long *visited; /* maximum_iterations + 1 */

@@ -1,13 +1,13 @@
-/* Blocks of one launch that work together: meetings, and what one block does by itself.
+/* Blocks of one launch that work together: barriers, and single-block work.
  *
  * All blocks of the grid are on the card at once (a cooperative launch), so they may wait for each
- * other. What was written before a meeting is read after it by all who were there. */
+ * other. Writes before a barrier are visible to all its blocks afterwards. */
 #ifndef TB_GPU_GRID_H
 #define TB_GPU_GRID_H
 
 #include "gpu/qp/program.h"
 
-/* TB_CARD_LARGE is for what would be copied into many places otherwise. */
+/* TB_CARD_LARGE marks functions that would else be inlined in many places. */
 #ifndef TB_CARD /* a test on the processor has its own */
 #define TB_CARD       static __device__
 #define TB_CARD_LARGE static __device__ __noinline__
@@ -46,7 +46,7 @@ TB_CARD void meet(meeting *place, int count)
     __syncthreads();
 }
 
-/* What one block has done, for others to wait for: counts on, one for each call. */
+/* Progress of one block, for others to wait for: adds one at each call. */
 TB_CARD void tell(meeting *place)
 {
     __syncthreads();

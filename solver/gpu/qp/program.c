@@ -1,13 +1,13 @@
-/* Quadratic programs on the card: the host's side. It brings the numbers there, begins the one launch
- * that solves the program, and fetches how it ended. */
+/* Quadratic programs on the card: the host's side. It sends the numbers, begins the one launch
+ * that solves the program, and fetches the result. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/device/array_copies.h"
 #include "gpu/qp/program.h"
 
-/* Where parts of a program lie, bytes from the beginning; on the host's side as on the card's, but for
- * the hessian. What goes there for each solve comes first, then what comes back, then the rest. */
+/* Offsets of a program's parts, bytes; the same on the host's side and on the card, but for the
+ * hessian. Parts sent for each solve come first, then fetched parts, then the rest. */
 typedef struct places {
     size_t f, b, active, result, x, lambda, value, first, of, hessian, all;
 } places;
@@ -37,7 +37,7 @@ static size_t number_size(const tb_qp_options *options)
     return options->precision == TB_FLOAT ? sizeof(float) : sizeof(double);
 }
 
-/* ---- what the card has ---- */
+/* ---- limits of the card ---- */
 
 static tb_status check_rows(const tb_qp_program *p, tb_error *error)
 {
@@ -55,7 +55,7 @@ static size_t memory_for(const tb_gpu_program *p)
                                             : tb_gpu_program_memory(p);
 }
 
-/* Blocks, their memory, and how large a border it has room for. */
+/* Blocks, their memory, and the largest border that fits. */
 static tb_status plan_launch(tb_gpu_device *device, tb_gpu_program *p, tb_error *error)
 {
     int blocks = 0, memory = 0, together = 0;
@@ -151,7 +151,7 @@ static void list_by_variable(const tb_qp_program *p, int32_t *first, int32_t *of
     first[0] = 0;
 }
 
-/* What stays: memory, the hessian, the rows. */
+/* Parts that stay: memory, the hessian, the rows. */
 static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error *error)
 {
     const bool single = h->g.options.precision == TB_FLOAT;

@@ -1,9 +1,9 @@
-/* What the host's side and the kernel of quadratic programs share: plain structures, both languages.
+/* Structures shared by the host's side and the kernel of quadratic programs, in both languages.
  *
- * One launch solves one program: all its data lie on the card, and the blocks of the grid go through
- * the whole method together, factorizations, sets, borders and judgement. The host learns how it
- * ended. Rows are bounds on single variables. What a launch of SCHURPA leaves in its working memory
- * may serve the next one, for another f, b and set. */
+ * One launch solves one program: all its data lie on the card, and the blocks of the grid go
+ * through the whole method together, factorizations, sets, borders and residuals; the host fetches
+ * the result. Rows are bounds on single variables. The working memory that a launch of SCHURPA
+ * leaves can serve the next one, for another f, b and set. */
 #ifndef TB_GPU_PROGRAM_H
 #define TB_GPU_PROGRAM_H
 
@@ -15,7 +15,7 @@
 typedef struct tb_gpu_program {
     int32_t n, half_bandwidth, constraints, equalities;
     int64_t stride; /* numbers from one column of the hessian to the next, a multiple of 16 */
-    /* in working precision; what the hessian's columns have behind their band is not read */
+    /* in working precision; numbers of the hessian's columns behind their band are not read */
     void *hessian, *f, *value, *b;
     int32_t *first, *of; /* constraints of variable j: of[first[j]] ... of[first[j + 1]] */
     uint8_t *active;     /* constraints, in and out */
@@ -45,7 +45,7 @@ void tb_gpu_program_close(void *context);
 
 /* Bytes of working memory; `program` needs its sizes, options, limit and blocks. */
 TB_BOTH_PRECISIONS(size_t, tb_gpu_program_scratch, (const tb_gpu_program *program))
-/* Shared memory that a block needs at least, and what it needs for `limit` columns. */
+/* Least shared memory of a block, and the shared memory for `limit` columns. */
 TB_BOTH_PRECISIONS(size_t, tb_gpu_program_memory, (const tb_gpu_program *program))
 /* Begins the work on the stream and does not wait. */
 TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_program,

@@ -1,10 +1,10 @@
-/* Primal-dual active sets on a card, one launch for a whole program with bounds and a band: Litven's
- * SCHURPA and, with no room for a border, his DIRECT. Compiled twice, as double and with TB_SINGLE as
- * float.
+/* Primal-dual active sets on a card, one launch for a whole program with bounds and a band:
+ * Litven's SCHURPA and, without a border, his DIRECT. Compiled twice, as double and with TB_SINGLE
+ * as float.
  *
- * All blocks walk through the method together. What has to be decided by one is decided by block 0
- * and written to the control; after the next meeting all read the same. Sums and largest numbers are
- * made in a fixed order, so the bytes do not depend on who came first. */
+ * All blocks walk through the method together. Block 0 makes single decisions and writes them to
+ * the control; after the next barrier all blocks read the same. Sums and maxima have a fixed order,
+ * so the bytes do not depend on the blocks' timing. */
 #include "gpu/qp/schurpa_base.h"
 #include "gpu/qp/schurpa_manage.h"
 
@@ -79,7 +79,7 @@ static size_t lay_out(const tb_gpu_program *p, card *c)
 
 /* ---- all of it ---- */
 
-/* Of a set at the start, what the last launch's border lacks. */
+/* Lists the variables of a first set that the last launch's border lacks. */
 TB_CARD void begin_next(const card *c, int j)
 {
     const int bound = c->bound[j];
@@ -111,8 +111,8 @@ TB_CARD_LARGE void begin_sets(const card *c)
     }
 }
 
-/* K0 is factored already: what it makes of this f and b, and the border for this set, if it can take
- * it. Ends with a meeting. */
+/* With K0 factored already: its solution for this f and b, and the border for this set, if it
+ * fits. Ends with a barrier. */
 TB_CARD_LARGE void begin_again(const card *c, void *memory)
 {
     card_control *k = c->control;
@@ -128,7 +128,7 @@ TB_CARD_LARGE void begin_again(const card *c, void *memory)
     if (k->action == ACT_MOVE) solve_base(c, &s, memory);
 }
 
-/* By block 0: what the numbers are measured by. */
+/* Scales of the numbers, by block 0. */
 TB_CARD_LARGE void begin_sizes(const card *c, double *shared)
 {
     card_control *k = c->control;

@@ -1,5 +1,5 @@
-/* K0 on the card: which variables are free, their matrix factored, and what the set's answer is made
- * of: the base solution and the border's columns. */
+/* K0 on the card: the free variables, their factored matrix, and the parts of a set's answer:
+ * the base solution and the border's columns. */
 #ifndef TB_GPU_SCHURPA_BASE_H
 #define TB_GPU_SCHURPA_BASE_H
 
@@ -90,7 +90,7 @@ TB_CARD void adopt_base(const card *c, const band_shape *s)
     place_base(c);
 }
 
-/* v = G^-1 (-f - H x_B): what the free variables do by themselves */
+/* v = G^-1 (-f - H x_B): the free variables' part of the solution */
 TB_CARD void solve_base(const card *c, const band_shape *s, void *memory)
 {
     int from, to;

@@ -1,18 +1,19 @@
 /* The border on the card: columns of R = K0^-1 U for variables that have changed since K0 was
- * factored, and what ties them (Litven 3.2; qp/qp_border.c has it for any constraints).
+ * factored, and the Schur matrix of these columns (Litven 3.2; qp/qp_border.c has it for any
+ * constraints).
  *
  * With bounds alone, everything is a force or a displacement of one variable. A free variable that
  * becomes bound takes a force -z, so its column is that of a unit force; a bound one that moves or
- * becomes free has a displacement z, and its column is what the others do then:
+ * becomes free has a displacement z, and its column is the response of the others:
  *
  *     x_F = v + sum z_s X_s,   X_s = G^-1 e_s  or  -G^-1 H_F,s        D_rs = U_r' X_s
  *     r is bound now:  sum_s D_rs z_s            = b_r - v_r
  *     r is free now:   sum_s (D_rs - H_rs) z_s   = (f + H_.B x_B)_r - U_r' v    (H_rs: s displaced)
- *     r has moved:     z_r                       = what it moved by
+ *     r has moved:     z_r                       = its displacement
  *
- * Solving for eight columns takes as long as for one, and for 32 hardly longer. So when some are
- * needed, those of variables that are near to a change come along: they often spare a later solve. A
- * column is kept when its change is undone, until K0 is factored again. */
+ * Eight columns take as long to solve for as one, and 32 little longer. So when some are needed,
+ * columns of variables near a change are added: they often save a later solve. A column is kept
+ * when its change is undone, until K0 is factored again. */
 #ifndef TB_GPU_SCHURPA_BORDER_H
 #define TB_GPU_SCHURPA_BORDER_H
 
@@ -30,7 +31,7 @@ TB_CARD void end_time(const card *c, double *seconds)
         *seconds += 1e-9 * (double)(card_time() - c->control->marked);
 }
 
-/* The variable that stands in a row, or -1. */
+/* The variable of a row, or -1. */
 TB_CARD int row_variable(const card *c, const band_shape *s, int row)
 {
     if (row < s->bottom_row) {
@@ -57,8 +58,8 @@ TB_CARD void solve_timed(const card *c, const band_shape *s, int width, int pane
 
 /* ---- columns ---- */
 
-/* Sets become what the manager said. Variables that shall have a column are listed, block by block in
- * their order. To be followed by a meeting. */
+/* Applies the manager's changes of sets. Variables that need a column are listed, block by block
+ * in their order. The caller adds a barrier. */
 TB_CARD_LARGE void list_fresh(const card *c, int *shared)
 {
     const card_control *k = c->control;
@@ -159,8 +160,8 @@ TB_CARD double dot_of_rows(const tb_real *a, const tb_real *b, int from, int to)
     return sum;
 }
 
-/* U_j' z for a displacement's column: not zero only in the rows of variables that H couples with j,
- * which stand together in the top and the middle, and in the bottom */
+/* U_j' z for a displacement's column: nonzero only in rows of variables that H couples with j,
+ * which are contiguous in the top and the middle, and in the bottom */
 TB_CARD double dot_of_column(const card *c, const band_shape *s, int slot, const tb_real *z)
 {
     const int j = c->slot_variable[slot], half = c->given.half_bandwidth, n = c->given.n;
@@ -216,7 +217,7 @@ typedef struct small_system {
     tb_real matrix[1];
 } small_system;
 
-/* The columns of the present border: those of variables that differ from the base. */
+/* The columns of the present border, of variables that differ from the base. */
 TB_CARD void list_border(const card *c, small_system *m)
 {
     card_control *k = c->control;
@@ -271,11 +272,11 @@ TB_CARD void fill_border(const card *c, small_system *m)
     __syncthreads();
 }
 
-/* L D L' without pivoting, and the right-hand side with it. The matrix of forces is positive definite
- * (a part of G^-1), that of displacements negative definite (less a Schur complement of H), so with
- * any order there are pivots (Vanderbei, Symmetric quasidefinite matrices, SIAM J. Optim. 5, 1995).
- * Moved variables are known and their rows are those of the identity. False where a pivot is a
- * rounding of the largest. */
+/* L D L' without pivoting, and the right-hand side with it. The matrix of forces is positive
+ * definite (a part of G^-1), that of displacements negative definite (less a Schur complement of
+ * H), so with any order there are pivots (Vanderbei, Symmetric quasidefinite matrices, SIAM J.
+ * Optim. 5, 1995). Moved variables are known, so their rows are rows of the identity. False if a
+ * pivot is a rounding of the largest. */
 TB_CARD bool eliminate_border(small_system *m)
 {
     const int size = m->size, wide = size + 1;
@@ -297,7 +298,7 @@ TB_CARD bool eliminate_border(small_system *m)
     return size == 0 || least > 10 * TB_REAL_EPSILON * most;
 }
 
-/* By one warp; the unknowns come to stand in the last column. */
+/* By one warp; the unknowns end in the last column. */
 TB_CARD void substitute_border(small_system *m)
 {
     const int size = m->size, wide = size + 1;

@@ -1,5 +1,5 @@
-/* What block 0 decides while the others wait: whether the set is the solution, what changes, and
- * whether the border can take it. */
+/* Decisions of block 0 while the others wait: whether the set is the solution, which constraints
+ * change, and whether the border can take the change. */
 #ifndef TB_GPU_SCHURPA_MANAGE_H
 #define TB_GPU_SCHURPA_MANAGE_H
 
@@ -34,7 +34,7 @@ TB_CARD void confirm_set(const card *c)
     }
 }
 
-/* Whether the border can take the change, and what comes along. */
+/* Decides whether the border can take the change, and which columns are added. */
 TB_CARD void choose_move(const card *c, const vote *box)
 {
     card_control *k = c->control;

@@ -1,7 +1,9 @@
-/* Sets on the card: what the present answer says of each bound, and what is to be done next.
+/* Sets on the card: the prediction of each bound's status from the present answer, and the next
+ * action.
  *
- * A variable is free or held by one bound. The rules are those of qp/qp.c: all that contradicts
- * the set changes at once; where a set comes back, the least variable alone changes from then on. */
+ * A variable is free or held by one bound. The rules are those of qp/qp.c: all variables that
+ * contradict the set change at once; when a set repeats, only the first of them changes from then
+ * on. */
 #ifndef TB_GPU_SCHURPA_SETS_H
 #define TB_GPU_SCHURPA_SETS_H
 
@@ -141,8 +143,8 @@ TB_CARD void make_kkt(const card *c, const double *largest, tb_kkt *kkt)
 
 /* ---- the next set ---- */
 
-/* What the answer wants of variable j, and how near it is to wanting something else: a force, over
- * the largest one. */
+/* Predicted status of variable j, and its distance from another status: a force, over the
+ * largest one. */
 TB_CARD int predict_bound(const card *c, int j, double primal_tie, double dual_tie, double *near)
 {
     const int bound = c->bound[j];
@@ -172,7 +174,7 @@ TB_CARD int predict_bound(const card *c, int j, double primal_tie, double dual_t
     return next;
 }
 
-/* This block's variables say what they want; their votes are counted. */
+/* Predicts this block's variables and counts their votes. */
 TB_CARD_LARGE void vote_share(const card *c, const double *largest, vote *box)
 {
     const card_control *k = c->control;

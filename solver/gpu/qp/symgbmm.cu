@@ -66,8 +66,7 @@ typedef struct product_memory {
     tb_real band[SIDE][ROW_PITCH], dense[SIDE][ROW_PITCH];
 } product_memory;
 
-/* Tiles of both factors from column and row m on. Lanes follow the numbers in memory: those of A along
- * its columns, those of the band too below the diagonal, and along its rows above it. */
+/* Tiles of both factors from column and row m on. Lanes follow the order in memory: of A along its columns, of the band along its columns below the diagonal and along its rows above it. */
 TB_CARD void load_tiles(const tb_gpu_product *p, product_memory *memory, int row, int column, int m)
 {
     const int fast = (int)threadIdx.x % SIDE, slow = (int)threadIdx.x / SIDE;

@@ -1,4 +1,5 @@
-/* Litven's symgbmm on a card (his chapter 6): what the host's side and the kernels share. */
+/* Litven's symgbmm on a card (his chapter 6): structures shared by the host's side and the
+ * kernels. */
 #ifndef TB_GPU_SYMGBMM_H
 #define TB_GPU_SYMGBMM_H
 

@@ -2,7 +2,8 @@
  *
  * In double, on cards that have it, products are those of the tensor cores (m8n8k4, exact products,
  * sums rounded as fused multiply-adds are); else fused multiply-adds. Tiles are row-major. In a
- * block's memory their rows stand PITCH apart: lanes that read eight rows then meet no bank twice. */
+ * block's memory rows are PITCH numbers apart: lanes that read eight rows then have no bank
+ * conflict. */
 #ifndef TB_GPU_TILE_H
 #define TB_GPU_TILE_H
 
@@ -119,7 +120,7 @@ typedef struct __align__(16) sixteen_bytes
 }
 sixteen_bytes;
 
-/* nobody may still read `to`; to be followed by __syncthreads */
+/* no lane may still read `to`; the caller adds __syncthreads */
 TB_CARD __forceinline__ void load_tile(tb_real *to, const tb_real *from)
 {
     const int WIDE = 16 / sizeof(tb_real), TURNS = SQUARE / WIDE / LANES;

@@ -9,7 +9,7 @@
 
 static const int PANEL = 16, OCTET = 8;
 
-/* 1 / sqrt(x) of a positive number to a rounding or two: what waits for it is the whole chain */
+/* 1 / sqrt(x) of a positive number to a rounding or two; the whole chain waits for its result */
 TB_CARD __forceinline__ tb_real inverse_root(tb_real x)
 {
 #if defined(TB_SINGLE)
@@ -37,8 +37,8 @@ TB_CARD void eliminate_panel(tb_real *tile, int from, const tb_real *pivots, tb_
         u[j] = tile[(base + lane) * PITCH + from + j];
         v[j] = two ? tile[(WARP + lane) * PITCH + from + j] : 0;
     }
-    /* the next pivot is reckoned by all lanes as soon as this one's root is there, from numbers that
-     * were shown before, and its own root is on the way while this column is subtracted */
+    /* all lanes compute the next pivot as soon as this one's root is known, from numbers shared
+     * before; its root is computed while this column is subtracted */
     tb_real d = __shfl_sync(0xffffffffu, u[0], pivot);
     tb_real left = __shfl_sync(0xffffffffu, u[0], pivot + 1);
     tb_real own = __shfl_sync(0xffffffffu, u[1], pivot + 1);
@@ -96,7 +96,7 @@ TB_CARD __forceinline__ void parts_product(tb_real *to, const tb_real *a, const 
     }
 }
 
-/* The lower triangle of what is right of and below a panel, less the panel's products. */
+/* Subtracts the panel's products from the lower triangle right of and below the panel. */
 TB_CARD void subtract_panel(tb_real *tile, int from)
 {
     const int first = from + PANEL, octets = (TILE - first) / OCTET;
@@ -146,7 +146,7 @@ TB_CARD_LARGE void factor_tile(tb_real *tile, tb_real *inverse, tb_real *spare,
     invert_triangles(inverse, tile, reciprocal);
     __syncthreads();
 
-    /* two triangles and what lies between: -X22 (L21 X11) */
+    /* two triangles and the square between them: -X22 (L21 X11) */
     for (int size = PANEL; size < TILE; size *= 2) {
         for (int at = 0; at < TILE; at += 2 * size)
             parts_product(spare + at * PITCH, tile + (at + size) * PITCH + at,

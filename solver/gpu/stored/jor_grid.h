@@ -90,8 +90,9 @@ TB_CARD void sum_and_project(const tb_gpu_stored *s, int slices, int contact, co
     }
 }
 
-/* Impulses begin and end in `old` or `next` by turns; `finished` tells how many iterations were made.
- * stopped[0] and [1] serve the iterations by turns, so that one is set anew while the other is read. */
+/* Impulses begin and end in `old` or `next`, alternating; `finished` receives the number of
+ * iterations. stopped[0] and [1] alternate between iterations, so that one is reset while the
+ * other is read. */
 TB_CARD void iterate_jor(const tb_gpu_stored *s, tb_real *shared)
 {
     const tiling cut = tiling_of(s);

@@ -143,9 +143,10 @@ TB_CARD void sparse_columns_of_group(const tb_gpu_stored *s)
     for (int k = 0; k < 3; k++) sum[k] = x[k];
 }
 
-/* Sparse Full SOR: a thread a block row, left to right. Before a block left of the diagonal the thread
- * waits until the count of finished contacts has passed its column. Blocks of threads take their rows
- * by a ticket, so those that others wait for have begun. Counters: ticket, finished contacts. */
+/* Sparse Full SOR: a thread a block row, left to right. Before a block left of the diagonal the
+ * thread waits until the count of finished contacts has passed its column. Blocks of threads take
+ * their rows by a ticket, so the rows that others wait for have begun. Counters: ticket, finished
+ * contacts. */
 TB_CARD void sparse_row(const tb_gpu_stored *s, int contact, volatile unsigned *done)
 {
     const int32_t from = s->row_start[contact], to = s->row_start[contact + 1];

@@ -68,7 +68,7 @@ STORED_KERNEL(sor, 256, if (blockIdx.x == 0) go_along_diagonal(s, (sor_memory *)
 
 /* ---- launches ---- */
 
-/* Kernel, threads of a block, what the blocks are dealt out over, shared numbers of a thread. */
+/* Kernel, threads of a block, the items shared out to blocks, shared numbers of a thread. */
 typedef struct stored_kernel {
     const void *kernel;
     int threads, rows_of_block, by_contact, numbers_of_thread;

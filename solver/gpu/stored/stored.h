@@ -29,7 +29,8 @@ typedef struct tb_gpu_stored {
     int32_t *stopped;          /* 1 as long as no element fails the test */
     int32_t *finished;         /* iterations that a launch of several has made */
     unsigned *counters;        /* TB_GPU_STORED_COUNTERS, zero before the first launch */
-    /* block CSR, and for each group the first block of each row whose column lies in it or behind it */
+    /* block CSR, and for each group the first block of each row whose column is in the group or
+     * behind it */
     const int32_t *row_start, *column, *group_start;
     const void *value;
 } tb_gpu_stored;

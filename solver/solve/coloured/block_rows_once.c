@@ -196,7 +196,7 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* gamma = 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2, by bodies whatever the storage. */
+/* gamma = 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2, by bodies in every storage form. */
 static double quality(solving *s)
 {
     double sum = 0;
@@ -265,7 +265,7 @@ static tb_status list_unsafe(const solving *s, tb_arena *arena, tb_row_run *run,
     int32_t *edge = TB_ARENA_ARRAY(arena, int32_t, 2 * (int64_t)count);
     if (!place || !list || !start || !edge) return tb_fail_memory(error, 0, "the unsafe colour");
     for (int32_t m = 0; m < s->p->graph.bodies; m++) place[m] = -1;
-    /* counts stand two places behind, so that filling leaves each body's first */
+    /* counts are two entries behind, so that filling leaves each body's first index */
     for (int32_t i = 0; i < 2 * count; i++) {
         const int32_t m = tb_row_body(&s->z, c->order[first + i / 2], i % 2);
         if (place[m] < 0) {

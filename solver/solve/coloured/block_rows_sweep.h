@@ -1,12 +1,12 @@
-/* One contact and one body of Poulsen's sweeps, in double: what the processor's threads and a GPU's share.
- * Sums run in a fixed order, so both leave the same bytes. */
+/* One contact and one body of Poulsen's sweeps, in double, shared by the processor's threads and
+ * a GPU. Sums run in a fixed order, so both give the same bytes. */
 #ifndef TB_BLOCK_ROWS_SWEEP_H
 #define TB_BLOCK_ROWS_SWEEP_H
 
 #include "contact/prox.h"
 #include "solve/coloured/block_rows.h"
 
-/* Arrays of whoever sweeps. */
+/* Arrays of a sweep. */
 typedef struct tb_row_sweep {
     int32_t contacts, bodies;
     const int32_t *a, *b;          /* contacts: bodies */

@@ -184,9 +184,7 @@ TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, in
 
 /* ---- a diagonal block ----
  *
- * Its factors stand where it stood: L with its diagonal, of which the inverse is kept, and U whose
- * diagonal is one (Crout). So the row of a pivot is all that a step of the elimination writes beside
- * what it eliminates from. */
+ * The factors overwrite the block: L with the inverse of its diagonal, and U with a unit diagonal (Crout). A step of the elimination therefore writes only the pivot's row and the entries that it eliminates. */
 
 /* Of the largest number's size from where on a diagonal number is good enough in a matrix of one node:
  * so its rows mostly stay where their order fills nothing. */
@@ -228,7 +226,7 @@ TB_STATIC void move_pivot(tb_real *a, int32_t n, int32_t k, int32_t pivot, tb_re
     }
 }
 
-/* What is left of the rows below k. */
+/* Updates the rows below k. */
 TB_STATIC void eliminate(tb_real *a, int32_t n, int32_t k)
 {
     const tb_real *pivot = a + (int64_t)k * n;
@@ -273,7 +271,7 @@ TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real
     return true;
 }
 
-/* One column of what follows. */
+/* One column of the solution. */
 TB_STATIC void solve_column(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b,
                             int32_t stride)
 {
@@ -296,8 +294,8 @@ TB_STATIC void solve_column(const tb_real *a, int32_t n, const int32_t *exchange
                                       b + (i + 1) * stride, n - 1 - i, stride);
 }
 
-/* The same for a right side that stands alone, by all lanes: each solves four rows for itself, and
- * what those change in the others is dealt out. The sums are those of solve_column. */
+/* The same for one right side, by all lanes: each lane solves four rows, and their effect on the
+ * other rows is shared out. The sums are those of solve_column. */
 TB_STATIC void solve_forward(const tb_real *a, int32_t n, tb_real *b)
 {
     TB_ROLLED
@@ -314,7 +312,7 @@ TB_STATIC void solve_forward(const tb_real *a, int32_t n, tb_real *b)
             const int32_t i = k + 4 + below;
             b[i] -= four_products(a + (int64_t)i * n + k, x, 1);
         }
-        tb_team_sync(); /* all have read what is written below */
+        tb_team_sync(); /* all lanes have read the entries that are overwritten below */
         for (int i = 0; TB_LEADER && i < 4; i++)
             if (k + i < n) b[k + i] = x[i];
     }
@@ -400,7 +398,7 @@ TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu)
                            lu->size[lu->later[a]]);
         tb_team_sync();
 
-        /* what is left of the matrix: all pairs of what this group fills */
+        /* the rest of the matrix: all pairs of blocks that this group fills */
         for (int32_t a = from; a < to; a++) {
             const int32_t i = lu->later[a], rows = lu->size[i];
             const tb_real *left = lu->values + lu->lower[a];

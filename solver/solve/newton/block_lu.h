@@ -1,11 +1,11 @@
 /* Sparse LU of a matrix of small dense blocks, for systems whose graph is that of contacts or
- * bodies: what couples lies in blocks, the pattern is symmetric though the numbers are not, and the
- * same pattern is factored again and again.
+ * bodies: couplings are blocks, the pattern is symmetric though the numbers are not, and one
+ * pattern is factored many times.
  *
  * Nodes that see the same neighbours become one (the contacts of a pair of bodies, the chain of an
  * arm), the order is that of minimum degree (Tinney and Walker, Proc. IEEE 55, 1967), and rows are
- * exchanged within a node only: the systems that come here have a regular diagonal by their
- * proximal term. A dense matrix is the case of one node. */
+ * exchanged within a node only: the systems of Newton have a regular diagonal by their proximal
+ * term. A dense matrix is the case of one node. */
 #ifndef TB_BLOCK_LU_H
 #define TB_BLOCK_LU_H
 
@@ -81,8 +81,8 @@ TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu);
 #define tb_block_lu_solve TB_SYMBOL(tb_block_lu_solve)
 TB_EXTERN void tb_block_lu_solve(tb_block_lu *lu, tb_real *x);
 
-/* The same for several right sides: x has a row of `columns` numbers for every row of A. What is
- * zero down to where a group's elimination begins costs nothing there. */
+/* The same for several right sides: x has a row of `columns` numbers for every row of A. Leading
+ * zeros, up to the rows of a group, cost nothing. */
 #define tb_block_lu_solve_columns TB_SYMBOL(tb_block_lu_solve_columns)
 TB_EXTERN void tb_block_lu_solve_columns(tb_block_lu *lu, tb_real *x, int32_t columns);
 

@@ -1,15 +1,15 @@
-/* The pattern of a sparse LU of small dense blocks: which nodes become one, in which order they are
- * eliminated, and what that fills.
+/* The pattern of a sparse LU of small dense blocks: which nodes merge, the order of elimination,
+ * and the fill.
  *
  * Order: minimum degree, the first of equals, on a quotient graph (George and Liu, SIAM Review 31,
- * 1989): an eliminated group stands as an element for the clique that it leaves, and swallows the
- * elements that it was in, so that the graph never grows beyond the given one. Degrees are exact.
- * Fill: row by row along the elimination tree (Liu, SIAM J. Matrix Anal. 11, 1990; Davis, ACM Trans.
+ * 1989): an eliminated group becomes an element for the clique that it leaves, and absorbs the
+ * elements that it was in, so that the graph never outgrows the given one. Degrees are exact. Fill:
+ * row by row along the elimination tree (Liu, SIAM J. Matrix Anal. 11, 1990; Davis, ACM Trans.
  * Math. Softw. 31, 2005), first counted, then listed. Memory goes with the entries of the graph and
  * of the fill, never with the square of the nodes.
  *
- * Many branches and little arithmetic: the work of a team's leader. The others take memory with
- * it. */
+ * The code has many branches and little arithmetic, so a team's leader runs it alone; the other
+ * lanes take memory with it. */
 #include "solve/newton/block_lu.h"
 
 #include "base/team.h"
@@ -18,7 +18,7 @@
 
 enum { LARGEST_GROUP = 48 }; /* rows: three such blocks fill half of a first-level cache */
 
-/* What orders and lists take; of nodes or of groups. */
+/* Working memory of orders and lists, of nodes or of groups. */
 #define lu_graph TB_SYMBOL(lu_graph)
 typedef struct lu_graph {
     int32_t nodes;
@@ -29,8 +29,8 @@ typedef struct lu_graph {
     int32_t *order, *place, *parent;
 } lu_graph;
 
-/* Lists of the quotient graph, in one of two buffers: what is alive moves to the other when the end
- * is reached. */
+/* Lists of the quotient graph, in one of two buffers: at the end of a buffer, live entries move
+ * to the other. */
 #define lu_quotient TB_SYMBOL(lu_quotient)
 typedef struct lu_quotient {
     int32_t *list, *other; /* `room` numbers each */
@@ -110,7 +110,7 @@ TB_STATIC int32_t merge_nodes(tb_block_lu *lu, lu_graph *to, const int32_t *size
     return groups;
 }
 
-/* The graph of the groups: what the first node of each sees. */
+/* The graph of the groups: the neighbours of each group's first node. */
 TB_STATIC void couple_groups(const tb_block_lu *lu, lu_graph *to)
 {
     int32_t entry = 0, group = 0;
@@ -147,7 +147,7 @@ TB_CALLED void set_degree(lu_quotient *q, int32_t i, int32_t degree)
     }
 }
 
-/* Moves what is alive to the other buffer. */
+/* Moves live entries to the other buffer. */
 TB_STATIC void compact(lu_quotient *q, int32_t groups)
 {
     int32_t end = 0;
@@ -164,7 +164,7 @@ TB_STATIC void compact(lu_quotient *q, int32_t groups)
     q->used = end;
 }
 
-/* Adds to the end of the buffer what has not been seen by this look. */
+/* Appends nodes without the present mark to the buffer. */
 TB_CALLED void gather_unseen(lu_quotient *q, int32_t *mark, const int32_t *from, int32_t many)
 {
     TB_ROLLED
@@ -175,8 +175,8 @@ TB_CALLED void gather_unseen(lu_quotient *q, int32_t *mark, const int32_t *from,
     }
 }
 
-/* What group i, which is in the clique of p, sees from now on: p as an element, and what is neither
- * an element that has ended nor in the clique. It needs no more room than before. */
+/* New neighbours of group i in the clique of p: p as an element, and all neighbours that are
+ * neither an ended element nor in the clique. The list does not grow. */
 TB_STATIC void see_element(lu_quotient *q, const int32_t *mark, int32_t i, int32_t p)
 {
     int32_t *list = q->list + q->first[i], *left = q->other, many = 0;
@@ -269,9 +269,9 @@ TB_STATIC bool order_groups(lu_quotient *q, lu_graph *graph, int32_t groups)
     return true;
 }
 
-/* ---- what elimination fills ---- */
+/* ---- fill ---- */
 
-/* For every place of the order, what it fills: counted (`later` NULL) into `next`, or listed from
+/* Fill of every place of the order: counted into `next` (`later` NULL), or listed from
  * next[place] on, ascending. */
 TB_CALLED void count_or_list_later(const lu_graph *graph, int32_t groups, int32_t *next,
                                    int32_t *later)
@@ -368,7 +368,7 @@ TB_STATIC bool take_nodes(tb_block_lu *lu, lu_graph *graph, int32_t n, int32_t c
     return lu->later_start && lu->diagonal && graph->neighbour && graph->group_neighbour;
 }
 
-/* Room for the graph and once more for a clique; more would have to be moved less often. */
+/* Memory for the graph and once more for a clique; with more, entries would move less often. */
 TB_STATIC bool take_quotient(lu_quotient *q, int32_t groups, int32_t couplings, tb_arena *arena)
 {
     q->leaves = 1;

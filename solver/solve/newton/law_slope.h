@@ -71,7 +71,7 @@ TB_FN_LARGE int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_re
         tb_real along = 0;
         TB_ROLLED
         for (int j = 0; j < n; j++) {
-            /* exact slope for what depends on the normal row, the regular one for the matrix */
+            /* exact slope for the part of the normal row, the regular slope for the matrix */
             const tb_real exact = (i == j ? h[i] : 0) - h[i] * x[i] /
                                                             (axis[i] * axis[i] * scale * scale) *
                                                             right[j] / sum;

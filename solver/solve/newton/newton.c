@@ -8,21 +8,22 @@
  * (lambda - p))) at r = 1 / w, the proximal point form of the method of multipliers (Rockafellar,
  * Math. Oper. Res. 1, 1976). Redundant contacts have one answer there, the one next to p, and the
  * system is regular however far contacts outnumber dofs. Its solution is the next p. Equality rows
- * stand in the same system, their prox is the identity. epsilon falls while Newton needs few steps
- * and rises where it does not contract; the smaller it is, the more digits a round gains. Friction
- * is exact throughout: as in Alart and Curnier (CMAME 92, 1991) the disk's radius moves with the
- * normal impulse, and no convex neighbour is solved in between. Slopes are those of law_slope.h.
+ * are part of the same system; their prox is the identity. epsilon falls while Newton needs few
+ * steps and rises where it does not contract; the smaller it is, the more digits a round gains.
+ * Friction is exact throughout: as in Alart and Curnier (CMAME 92, 1991) the disk's radius moves
+ * with the normal impulse, and no convex neighbour is solved in between. Slopes are those of
+ * law_slope.h.
  *
  * Inside: Newton on lambda - prox_C(p - xi(lambda) / w). Which contact is open, sticks or slips,
- * and where to, is read off the projections of the impulses that come in: what stays as it was
+ * and where to, follows from the projections of the given impulses: a block that keeps its status
  * needs no other start. A step is shortened until the merit |w (lambda - prox)|, a velocity, falls.
  * Along a step xi moves in a line, so that a trial costs projections and no product. A round that
- * fails is taken back and tried with a larger epsilon; after some failures in a row, sweeps of sor
+ * fails is undone and repeated with a larger epsilon; after some failures in a row, sweeps of sor
  * on the same proximal problem look for the set of contacts, and when rounds gain nothing for long,
  * sweeps on the problem itself.
  *
- * What counts is always the natural map of the problem itself in double, of impulses brought into
- * their sets; the best ones leave. */
+ * The criterion is always the natural map of the problem itself in double, of impulses projected to
+ * their sets; the result is the best of them. */
 #include "base/team.h"
 #include "solve/newton/law_slope.h"
 #include "solve/newton/newton_internal.h"
@@ -54,7 +55,7 @@ static const double REST = 1;
 #else
 static const double REST = 0.1;
 #endif
-static const double NEAR_ROUNDING = 4;     /* times what it leaves */
+static const double NEAR_ROUNDING = 4;     /* times the residual left by rounding */
 static const double LEAST_DECREASE = 1e-4; /* of the merit, over the step's length (Armijo) */
 
 /* how a round ended */
@@ -293,7 +294,7 @@ TB_STATIC bool newton_search_line(tb_newton *it, double merit)
 
 TB_EXTERN bool tb_newton_is_cancelled(const tb_newton *it)
 {
-#ifdef TB_DEVICE /* nobody there to be asked */
+#ifdef TB_DEVICE /* a card has no caller to ask */
     (void)it;
     return false;
 #else
@@ -348,9 +349,9 @@ TB_CALLED double merit_at_rest(tb_newton *it, const tb_real *lambda)
     return newton_merit(it, it->p, it->xi, false);
 }
 
-/* The impulses go back to `last` where those are better at the weights as they are: at a small
- * epsilon a step can throw impulses far out of their sets, where its merit hardly sees it, and
- * from there no larger epsilon finds back. */
+/* Restores the impulses of `last` if they are better at the present weights: at a small epsilon
+ * a step can move impulses far out of their sets, where its merit hardly grows, and no larger
+ * epsilon recovers them. */
 TB_STATIC void newton_go_back(tb_newton *it)
 {
     const double back = merit_at_rest(it, it->last), here = merit_at_rest(it, it->lambda);
@@ -359,8 +360,8 @@ TB_STATIC void newton_go_back(tb_newton *it)
     tb_team_sync();
 }
 
-/* After a round that failed: a larger epsilon, and sweeps when that has not helped for long. What
- * the round gained stays, if it is a gain at that epsilon. */
+/* After a round that failed: a larger epsilon, and sweeps after several failures. A gain of the
+ * round at that epsilon is kept. */
 TB_STATIC tb_status newton_recover(tb_newton *it)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
@@ -377,8 +378,8 @@ TB_STATIC tb_status newton_recover(tb_newton *it)
     return newton_sweep_proximal(it);
 }
 
-/* Whether the best residual is no more than a few times what the rounding of Y and lambda leaves:
- * epsilon |Y| |Y lambda|, with Y's size that of all its numbers. */
+/* True if the best residual is at most a few times the rounding of Y and lambda: epsilon |Y| |Y
+ * lambda|, with the norm of Y over all its entries. */
 TB_STATIC tb_status newton_look_at_rounding(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
@@ -531,7 +532,7 @@ TB_STATIC tb_status newton_solve(tb_newton *it, const tb_warm_start *warm, tb_so
     return status;
 }
 
-/* what leaves beside impulses */
+/* counts and statuses of the result */
 TB_STATIC void newton_account(tb_newton *it, const tb_warm_start *warm, tb_solution *solution)
 {
     tb_newton_price price;

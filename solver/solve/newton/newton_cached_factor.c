@@ -1,22 +1,17 @@
 /* Newton's system solved by the factor of an earlier solve.
  *
- * What stays from one step of time to the next: with few dofs the inverse of the last matrix that
- * was factored, whatever its contacts were, and the share of the diagonal that its weights w were.
- * It preconditions GMRES (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 1986) on the matrix as it
+ * A world with few dofs keeps, from one time step to the next, the inverse of the last factored
+ * matrix, whatever its contacts were, and the ratio of its weights w to the diagonal. It
+ * preconditions GMRES (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7, 1986) on the matrix as it
  * is, from the right, so that the residual is the true one; only an answer whose residual the
  * tolerance does not see is taken, else the matrix is factored anew, and that factor stays.
  *
- * A factor of 1 + Y D' Y' grows old as the rows of Y move by the root of their weight, and an impact
- * changes the weight itself, since the pull is made as weak as the way to the tolerance is long:
- * with another weight each iteration has more to mend, and with a small one the right side is large
- * and its stiff part wants many. Measured over 1,000 steps of two grasps (tests/bench/bench_warm.c,
- * 9 and 13 dofs, 21 contacts, 1,610 solves), an iteration being a third of a factorization with its
- * assembly: with any weight 0.03 and 0.12 factorizations a step instead of 0.87 and 0.74, but 4.5
- * iterations a solve, and 6 % more instructions a step; with weights within a factor of ten and of
- * 1e-5 at least, 0.44 and 0.31 at 2.1 iterations; with a weight that is the factor's exactly, chosen
- * so where it lies within a decade below what is asked for, 0.25 and 0.27 at 1.5 iterations and 98 %
- * of the tries taken. The last is what stands here. In sets of contacts that stand still one
- * iteration does. */
+ * A factor of 1 + Y D' Y' ages as the rows of Y move by the root of their weight, and an impact
+ * changes the weight itself, since a start far from the tolerance gets a weak proximal term. With
+ * another weight, GMRES needs more iterations. So a solve takes the factor's own weight if that is
+ * within a decade below the one it would choose; most such solves then succeed with one or two
+ * iterations, and unchanged statuses need one. tests/bench/results/README.md, "Cached factor of
+ * Newton", has the figures. */
 #include "solve/newton/newton_system.h"
 
 #include "base/team.h"
@@ -24,8 +19,10 @@
 enum { MOST_VECTORS = 3 }; /* as many as a factorization costs */
 /* a weaker pull wants more vectors than that */
 static const double LEAST_WEIGHT = 1e-6;
-static const double LEAST_WEIGHT_RATIO = 0.1; /* of what is asked for: a weaker pull is as good */
-static const double NEW_WEIGHT_RATIO = 0.3;   /* a new factor's: it serves who asks for less, too */
+static const double LEAST_WEIGHT_RATIO =
+    0.1; /* of the chosen weight: a weaker proximal term serves as well */
+static const double NEW_WEIGHT_RATIO =
+    0.3; /* of a new factor: later solves that choose a smaller weight can use it */
 
 TB_EXTERN tb_status tb_newton_cached_factor_prepare(tb_newton_system *system, double *numbers)
 {
@@ -77,7 +74,7 @@ TB_EXTERN void tb_newton_cache_factor(tb_newton_system *system)
 
 /* ---- GMRES ---- */
 
-/* The triangle that Givens' rotations leave, and what they make of the right side. */
+/* The triangle of Givens' rotations, and the rotated right side. */
 #define givens_triangle TB_SYMBOL(givens_triangle)
 typedef struct givens_triangle {
     double h[MOST_VECTORS + 1][MOST_VECTORS];

@@ -1,8 +1,8 @@
-/* Newton's system in the factorized form: the bodies are the nodes, a run of dofs that no block cuts
- * each.
+/* Newton's system in the factorized form: the bodies are the nodes, a run of dofs that no block
+ * cuts each.
  *
- * The contacts of a pair stand one after another and couple the same dofs: what they add to the
- * matrix is gathered in a small dense square first and goes to its places at once. */
+ * The contacts of a pair follow one another and couple the same dofs: their sum is gathered in a
+ * small dense square first and then added to the matrix at once. */
 #include "solve/newton/newton_system.h"
 
 #include "base/team.h"
@@ -12,7 +12,7 @@
 
 /* ---- pattern: one lane's work ---- */
 
-/* Whether two blocks stand on the same runs of dofs. */
+/* True if two blocks have the same runs of dofs. */
 TB_CALLED bool same_runs(const tb_problem *problem, const tb_block *a, const tb_block *b)
 {
     if (a->segments != b->segments || a->width != b->width) return false;
@@ -135,7 +135,7 @@ TB_CALLED bool reduce_block(const tb_problem *problem, const tb_block *block, tb
     return true;
 }
 
-/* The square of a few blocks that stand on the same runs: sum of (rows of Y)' D' (rows of Y). A lane
+/* The square of a few blocks with the same runs: sum of (rows of Y)' D' (rows of Y). A lane
  * takes rows of the square, the same ones here and when it is spread. */
 TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, const tb_real *d,
                              tb_real *square)
@@ -352,7 +352,7 @@ TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
                                 const tb_real *slope, const tb_real *prox_gap,
                                 const uint8_t *statuses, tb_real *dlambda)
 {
-    /* what blocks lack moves the velocity: open ones move by it and by nothing else */
+    /* prox gaps of blocks move the velocity: open blocks move by their gap alone */
     const tb_problem *problem = system->problem;
     bool regular = true;
     TB_EACH (b, problem->number_of_blocks) {

@@ -1,13 +1,13 @@
-/* What Newton's two ways share: rounds from anywhere (newton.c), and steps from the sets of the last
- * solve (newton_sets.c). */
+/* Shared declarations of Newton's two ways: rounds from any start (newton.c), and steps from the
+ * sets of the last solve (newton_sets.c). */
 #ifndef TB_NEWTON_INTERNAL_H
 #define TB_NEWTON_INTERNAL_H
 
 #include "solve/newton/newton_system.h"
 #include "solve/solve.h"
 
-/* Each lane of a team has one; what it points to they share, and what follows they do together: what
- * it writes all see at the return. */
+/* Each lane of a team has one; the lanes share the arrays behind its pointers and call these
+ * functions together: all see the results at the return. */
 #define tb_newton TB_SYMBOL(tb_newton)
 typedef struct tb_newton {
     const tb_problem *problem;
@@ -19,11 +19,11 @@ typedef struct tb_newton {
     tb_real *change, *dxi;     /* rows: the step */
     tb_real *trial, *trial_xi; /* rows */
     tb_real *prox_gap;         /* rows: prox - lambda */
-    tb_real *fine;             /* rows: what is left of lambda in steps from sets; NULL: nothing */
+    tb_real *fine;             /* rows: rounding of lambda in steps from sets; NULL: none */
     tb_real *slope;            /* squares of blocks, at 6 row */
     tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps; before, shift
                                   has the impulses that the steps from sets began with */
-    tb_real *best, *last;      /* rows; last: what the last round began with */
+    tb_real *best, *last;      /* rows; last: impulses at the begin of the last round */
     tb_real *s;                /* dofs */
     tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
     uint8_t *statuses;         /* blocks */
@@ -67,8 +67,8 @@ TB_EXTERN tb_status tb_newton_prepare(tb_newton *it);
 #define tb_newton_project TB_SYMBOL(tb_newton_project)
 TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambda, tb_real *to);
 
-/* The same of impulses with what is left of them, in both `fine` (rows, or NULL): it is left out where
- * the sets have moved an impulse. */
+/* The same of impulses with their rounding, in both `fine` (rows, or NULL): the rounding is
+ * dropped where the projection moves an impulse. */
 #define tb_newton_project_fine TB_SYMBOL(tb_newton_project_fine)
 TB_EXTERN void tb_newton_project_fine(const tb_problem *problem, const tb_real *lambda,
                                       const tb_real *fine, tb_real *to, tb_real *to_fine);
@@ -99,8 +99,8 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution);
 TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
                                         tb_solution *solution, bool *ended);
 
-/* These steps alone, as a solver: what they do not solve they leave, the best impulses in
- * `solution`. `warm` has sets. */
+/* These steps alone, as a solver: if they do not reach the tolerance, `solution` has the best
+ * impulses. `warm` has sets. */
 #define tb_solve_from_sets TB_SYMBOL(tb_solve_from_sets)
 TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve_options *options,
                                        const tb_warm_start *warm, tb_solution *solution);

@@ -40,7 +40,7 @@ static const double GAIN_TO_STAY =
 static const double SLOW = 0.1;
 static const tb_real LEAST_PULL =
     10 * TB_SMALLEST_EPSILON;                /* epsilon: weaker ones leave rounding */
-static const tb_real WEAKENING = TB_R(0.05); /* of the pull, where sets stand */
+static const tb_real WEAKENING = TB_R(0.05); /* of the proximal term, when sets no longer change */
 static const tb_real NEAR_RIM = TB_R(0.999);
 
 TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
@@ -55,7 +55,7 @@ TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_opti
     return 2 * (int64_t)known >= problem->number_of_blocks;
 }
 
-/* what is warm and finite, inside its sets */
+/* finite warm impulses, projected to their sets */
 TB_STATIC void sets_start(tb_newton *it, const tb_warm_start *warm)
 {
     TB_EACH (b, it->problem->number_of_blocks) {
@@ -78,8 +78,9 @@ TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
     return tb_hypot2(xi[1], block->rows > 2 ? xi[2] : 0);
 }
 
-/* Lack, slopes and statuses for a step: of the given sets, or (NULL) of the projections. speeds:
- * of slip, or NULL: those of xi. True where those of the projections are those of the step before. */
+/* Prox gaps, slopes and statuses for a step: of the given sets, or (NULL) of the projections.
+ * speeds: of slip, or NULL: from xi. True if the projections give the statuses of the step
+ * before. */
 TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
 {
     bool same = true;
@@ -106,7 +107,7 @@ TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_r
                 it->prox_gap[row + i] = x[i] - it->lambda[row + i];
             TB_ROLLED
             for (int32_t i = 0; it->fine && i < block->rows; i++)
-                if (x[i] == z[i]) /* without what z has lost in rounding */
+                if (x[i] == z[i]) /* without the digits that rounding took from z */
                     it->prox_gap[row + i] =
                         it->p[row + i] - it->lambda[row + i] - r * it->xi[row + i];
         }
@@ -136,7 +137,7 @@ TB_CALLED tb_status sets_judge(tb_newton *it, tb_solution *solution)
     return status;
 }
 
-/* length of lambda - r xi in friction's set, on whose rim it is mu lambda_n */
+/* length of lambda - r xi in friction's set; mu lambda_n on its rim */
 TB_CALLED tb_real rub_extent(const tb_real *lambda, const tb_real *xi, tb_real r, int32_t n)
 {
     tb_real extent = 0;
@@ -190,8 +191,8 @@ TB_STATIC void sets_follow(tb_newton *it)
     tb_team_sync();
 }
 
-/* A weaker pull, where the sets stand and the tolerance is not reached: slow motions need it, an arm
- * near a singular pose above all. False where it is as weak as it may be. */
+/* A weaker pull, when the sets no longer change and the tolerance is not reached: slow motions need
+ * it, an arm near a singular pose above all. False where it is as weak as it may be. */
 TB_STATIC bool sets_weaken(tb_newton *it)
 {
     const tb_real epsilon = tb_max(WEAKENING * it->epsilon, LEAST_PULL);
@@ -216,7 +217,8 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
         if (k == 0) {
             sets_linearize(it, warm->statuses, warm->speeds);
         } else if (sets_linearize(it, NULL, NULL)) {
-            /* the sets stand: what is left is the pull's, a slip's that turns, and rounding's */
+            /* the sets no longer change: the rest is due to the proximal term, a turning slip,
+             * or rounding */
             tb_team_copy(it->lambda, solution->lambda, bytes);
             tb_team_copy(it->xi, solution->xi, bytes);
             tb_team_copy(it->p, solution->lambda, bytes);

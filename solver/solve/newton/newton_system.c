@@ -153,7 +153,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
     const tb_problem *problem = system->problem;
     tb_block_lu *lu = &system->lu;
 
-    /* blocks outside move by what they lack; the others see that. Mostly they lack nothing: an open
+    /* blocks outside move by their prox gap, which the others see; it is mostly zero: an open
      * contact bears no load */
     bool outside_rests = true;
     tb_block_lu_clear(lu);
@@ -204,7 +204,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
 
 /* ---- both ---- */
 
-/* What follows is little and goes in order: the leader's work. */
+/* The next part is short and sequential: the leader runs it. */
 
 /* Couplings of nodes, counted in start[node + 1], or listed from start[node] on: afterwards start is
  * one ahead. */

@@ -22,7 +22,7 @@
 #include "solve/newton/block_lu.h"
 #include "solve/solve.h"
 
-/* The factor that is there and what has changed since; the factorized form only. */
+/* The present factor and the blocks that have changed since; the factorized form only. */
 #define tb_newton_update TB_SYMBOL(tb_newton_update)
 typedef struct tb_newton_update {
     bool has_factor;
@@ -40,7 +40,7 @@ typedef struct tb_newton_update {
     tb_block_lu schur;          /* of the rows that differ */
 } tb_newton_update;
 
-/* What is left of a factor of an earlier solve, and what it takes to solve by it. */
+/* A factor of an earlier solve and the memory to solve by it. */
 #define tb_newton_cached_factor TB_SYMBOL(tb_newton_cached_factor)
 typedef struct tb_newton_cached_factor {
     double *numbers; /* tb_cached_factor_numbers of the dofs, the caller's; NULL: none is kept */
@@ -53,7 +53,7 @@ typedef struct tb_newton_cached_factor {
 typedef struct tb_newton_system {
     const tb_problem *problem;
     tb_arena *arena;
-    tb_arena_mark pattern_mark; /* what lies behind it belongs to the pattern */
+    tb_arena_mark pattern_mark; /* memory behind it belongs to the pattern */
     bool has_pattern;
     bool one_node;      /* the pattern is one dense node of all dofs, the last one first */
     uint8_t *inside;    /* blocks: in the pattern */
@@ -73,12 +73,12 @@ typedef struct tb_newton_system {
     int32_t solves, factorizations; /* so far */
 } tb_newton_system;
 
-/* Takes what does not depend on the pattern. */
+/* Allocates the arrays that do not depend on the pattern. */
 #define tb_newton_system_prepare TB_SYMBOL(tb_newton_system_prepare)
 TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_problem *problem,
                                              tb_arena *arena);
 
-/* What steps and sweeps cost, in multiplications that follow one another. */
+/* Cost of steps and sweeps, in dependent multiplications. */
 typedef struct tb_newton_price {
     double sweep;     /* of sor */
     double step;      /* of a round: factorization, assembly, products, line search */
@@ -102,7 +102,7 @@ TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_re
 
 /* ---- the factorized form, for newton_system.c ---- */
 
-/* Numbers the nodes of the blocks inside and tells their sizes; returns how many there are. */
+/* Numbers the nodes of the blocks inside and stores their sizes; returns their number. */
 #define tb_newton_number_dofs TB_SYMBOL(tb_newton_number_dofs)
 TB_EXTERN int32_t tb_newton_number_dofs(tb_newton_system *system, int32_t *size);
 /* Couplings of nodes, to count (`neighbour` NULL) and to list. */
@@ -131,7 +131,7 @@ TB_EXTERN int32_t tb_newton_row_of_dof(const tb_newton_system *system, int32_t d
 
 /* ---- the factor of an earlier step, for the factorized form ---- */
 
-/* Takes what does not depend on the pattern. RESOURCE_EXHAUSTED. */
+/* Allocates the arrays that do not depend on the pattern. RESOURCE_EXHAUSTED. */
 #define tb_newton_update_prepare TB_SYMBOL(tb_newton_update_prepare)
 TB_EXTERN tb_status tb_newton_update_prepare(tb_newton_system *system);
 /* Takes the rest, for a new pattern: there is no factor. RESOURCE_EXHAUSTED. */
@@ -152,7 +152,7 @@ TB_EXTERN void tb_newton_product(tb_newton_system *system, const tb_real *v, tb_
 #define tb_newton_length TB_SYMBOL(tb_newton_length)
 TB_EXTERN double tb_newton_length(const tb_real *v, int32_t n);
 
-/* ---- what is kept of a factor from solve to solve ---- */
+/* ---- a factor kept from solve to solve ---- */
 
 /* Takes memory, where `numbers` (NULL: none) are there to be used. RESOURCE_EXHAUSTED. */
 #define tb_newton_cached_factor_prepare TB_SYMBOL(tb_newton_cached_factor_prepare)

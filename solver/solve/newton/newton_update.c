@@ -1,28 +1,23 @@
 /* Newton's system solved by the factor of an earlier step of the same solve.
  *
- * From one step to the next few blocks change what they add to A = 1 + Y D' Y' (newton_system.h): a
- * contact opens, another begins to slip, a slip turns. With C the blocks whose D' is not the one
- * that was factored,
+ * From one step to the next few blocks change their term in A = 1 + Y D' Y' (newton_system.h): a
+ * contact opens, another begins to slip, a slip turns. With C the blocks whose D' differs from the
+ * factored one,
  *
  *     A = A0 + Y_C dD Y_C',     Z = inverse(A0) Y_C,
  *     inverse(A) b = y - Z inverse(1 + dD Y_C' Z) dD Y_C' y,      y = inverse(A0) b
  *
- * (Woodbury; Hager, SIAM Review 31, 1989), the Schur complement of the system bordered by what has
- * changed, as SCHURPA's is of its sets (Litven 3.5). Columns of Z stay from step to step until the
- * matrix is factored anew, which it is where too much has changed for this to be the cheaper way. A
- * contact that lets go takes 1 / w out of a sum, and digits with it: the answer is refined against
- * the matrix as it is, and where that does not contract the matrix is factored. Blocks that come
- * in need no new pattern; dofs that none of its nodes has stand for themselves in A0.
+ * (Woodbury; Hager, SIAM Review 31, 1989), the Schur complement of the system bordered by the
+ * changes, as in SCHURPA (Litven 3.5). Columns of Z stay from step to step until the matrix is
+ * factored anew, when an update would cost more. A contact that opens subtracts 1 / w from a sum
+ * and loses digits: the answer is refined against the present matrix, and if that does not
+ * contract, the matrix is factored. Added blocks need no new pattern; dofs outside of the pattern's
+ * nodes are unit rows of A0.
  *
- * A slip that turns changes its block in every step, and a new round has other weights w in all of
- * them: where contacts slip this is hardly ever worth it. Nor would GMRES by an old factor be, on
- * the system of the impulses. In piles of 60 to 300 bodies and the problems of tests/truth's
- * truth_problems.c a factorization with its assembly costs as many multiplications as 2 to 8 times
- * one solve by a factor and one product, while 1 % of the merit takes 4 vectors where no contact
- * has changed its status, 9 where two or three have, and half of the steps change more. With at
- * most 8 vectors a pile of 90 bodies was factored 0.69 times as often for 1.34 times the
- * instructions; with 12, the files 0.49 times as often for 1.3 times the time.
- */
+ * A slip that turns changes its block in every step, and a new round changes the weights w of all
+ * blocks: among slipping contacts an update seldom pays. Neither does GMRES preconditioned by an
+ * old factor, on the system of the impulses (tests/bench/results/README.md, "Newton by an older
+ * factor"). */
 #include "solve/newton/newton_system.h"
 
 #include "base/team.h"
@@ -30,10 +25,12 @@
 
 enum {
     MOST_CHANGED_ROWS = 96,
-    LEAST_CHANGED_ROWS = 6, /* with room for fewer, none: counting them costs more than they save */
+    LEAST_CHANGED_ROWS =
+        6, /* fewer columns than this: none, since counting costs more than they save */
     MOST_REFINEMENTS = 3
 };
-static const double WORTH_OF_FACTORING = 0.5; /* what an update may cost of it */
+static const double WORTH_OF_FACTORING =
+    0.5; /* share of a factorization's cost that an update may have */
 /* of the right side's length: refined no further; and good enough where it goes no further */
 #ifdef TB_SINGLE
 static const double WELL_REFINED = 1e-6, REFINED = 1e-4;
@@ -104,7 +101,7 @@ TB_EXTERN void tb_newton_update_begin(tb_newton_system *system)
     update->has_factor = true;
 }
 
-/* ---- what has changed ---- */
+/* ---- changed blocks ---- */
 
 TB_STATIC void mark_changed(tb_newton_system *system)
 {
@@ -122,8 +119,8 @@ TB_STATIC void mark_changed(tb_newton_system *system)
     tb_team_sync();
 }
 
-/* Lists the rows of blocks that have changed; how many there are, or -1: more than may be. *fresh:
- * those without a column. */
+/* Lists the rows of changed blocks; returns their number, or -1 if they are too many. *fresh:
+ * the number of rows without a column. */
 TB_STATIC int32_t list_changed(tb_newton_system *system, int32_t *fresh)
 {
     const tb_problem *problem = system->problem;
@@ -146,8 +143,8 @@ TB_STATIC int32_t list_changed(tb_newton_system *system, int32_t *fresh)
     return rows;
 }
 
-/* Whether it is cheaper to go on with the factor than to make another. Where there is no room for
- * more columns, those that there are go. */
+/* True if an update costs less than a new factorization. Columns are dropped if there is no
+ * memory for more. */
 TB_STATIC bool is_worth_it(tb_newton_system *system, int32_t rows, int32_t *fresh)
 {
     tb_newton_update *update = &system->update;

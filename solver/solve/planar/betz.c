@@ -223,7 +223,7 @@ TB_STATIC tb_status betz_loop(tb_betz_run *run)
     return status;
 }
 
-/* What is warm and finite, inside its sets. */
+/* Finite warm impulses, projected to their sets. */
 TB_STATIC void betz_start(tb_betz_run *run, const tb_warm_start *warm)
 {
     const tb_problem *problem = run->z.problem;

@@ -25,7 +25,7 @@ typedef struct tb_betz {
     tb_real *r;           /* rows, kg */
     uint8_t *flags;       /* blocks */
     int32_t *start;       /* dofs + 1: first of the dof's numbers of Y in ... */
-    int32_t *row;         /* ... the row that each stands in, and ... */
+    int32_t *row;         /* ... the row of each, and ... */
     tb_real *coefficient; /* ... the number itself */
     tb_real tolerance;
     tb_real limit; /* N s, of p_n; 0: none */
@@ -92,7 +92,7 @@ TB_FN void tb_betz_solve_friction(const tb_betz *z, int32_t b, tb_real mu)
     z->p[row] = p;
 }
 
-/* updateBodyNu: one dof's s, summed in the order of the contacts, whatever the thread. */
+/* updateBodyNu: one dof's s, summed in the order of the contacts on every thread. */
 TB_FN void tb_betz_update_dof(const tb_betz *z, int32_t dof)
 {
     tb_real sum = 0;

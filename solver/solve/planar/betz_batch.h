@@ -1,7 +1,6 @@
-/* Islands of planar contacts whose sweeps a device makes at once: what host and device share.
+/* Islands of planar contacts whose sweeps a device runs in one launch, as host and device share them.
  *
- * The arrays of all islands stand one behind the other; rows, dofs, segments and values of an island's
- * blocks count from the island's own first (step/planar/islands.h). */
+ * The arrays of all islands lie one after another; rows, dofs, segments and values of an island's blocks count from the island's own first (step/planar/islands.h). */
 #ifndef TB_BETZ_BATCH_H
 #define TB_BETZ_BATCH_H
 

@@ -14,7 +14,7 @@ typedef struct tb_betz_run {
     const tb_solve_options *options;
     tb_arena *scratch;
     tb_solution *solution;
-    tb_real omega, omega_of_r; /* omega_of_r: what r was computed with */
+    tb_real omega, omega_of_r; /* omega_of_r: the omega that r was computed with */
     tb_real mu_factor;         /* 1, or 0 for mu = 1 as listed */
     int32_t threads;
     int64_t made, most; /* sweeps since the last restart, and how many there may be */

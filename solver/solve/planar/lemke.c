@@ -47,7 +47,7 @@ TB_STATIC int32_t lemke_size(const tb_block *block)
     return block->law == TB_LAW_PLANAR && block->mu > 0 ? 4 : 1;
 }
 
-/* What a variable does: the row of G that it pushes, with its sign; 0: sigma. */
+/* Effect of a variable: the row of G that it pushes, with its sign; 0: sigma. */
 typedef struct lemke_push {
     int32_t row;
     double sign;
@@ -125,8 +125,8 @@ TB_STATIC void lemke_exchange(tb_lemke *l, int32_t row, int32_t column)
     l->pivots++;
 }
 
-/* The row whose value reaches zero first while `column` grows; -1: none does. Of rows that reach it
- * together the one with the largest pivot, z0 before all. */
+/* The row whose value reaches zero first while `column` grows, -1 if none. Among equals, the row
+ * with the largest pivot; z0 before all. */
 TB_STATIC int32_t lemke_leaving(const tb_lemke *l, int32_t column)
 {
     const int64_t n = l->n, width = n + 2;

@@ -47,7 +47,7 @@ enum {
 /* Each lane has one; arrays are the team's. */
 typedef struct tb_staggered {
     const tb_problem *problem;
-    tb_problem still; /* the same with c = 0: what impulses alone do */
+    tb_problem still; /* the same with c = 0: the effect of impulses alone */
     const tb_solve_options *options;
     tb_arena *scratch;
     tb_real *lambda, *last, *trial, *xi, *best; /* rows */
@@ -114,7 +114,7 @@ TB_CALLED tb_status judge_turn(tb_staggered *it)
     return TB_OK;
 }
 
-/* A part's f: xi of all other impulses, less what pulls to the centre. */
+/* A program's f: xi of all other impulses, less the proximal pull to the centre. */
 TB_STATIC void aim_part(tb_staggered *it, tb_staggered_program *part)
 {
     tb_bounded *program = &part->program;
@@ -207,8 +207,8 @@ TB_STATIC double change_of_turn(const tb_staggered *it)
     return size > 0 ? sqrt(change / size) : DBL_MAX;
 }
 
-/* What the start says of sets: bounds that hold; and of friction what pulls at it, from which the
- * first limits predict theirs. */
+/* First sets from the start: active bounds; and for friction its driving forces, from which the
+ * first limits predict their sets. */
 TB_STATIC void staggered_first_sets(tb_staggered *it)
 {
     tb_bounded *normals = &it->normals.program, *friction = &it->friction.program;
@@ -277,7 +277,8 @@ TB_STATIC bool watch_turns(tb_staggered *it, double change)
     return true;
 }
 
-/* The start of the next turn, from this one's. Both keep the cone, and so does what lies between. */
+/* The start of the next turn. This start and the last lie in the cone, and so do all points
+ * between them. */
 TB_STATIC void move_on(tb_staggered *it, bool accelerate)
 {
     if (it->share < 1) {
@@ -324,8 +325,8 @@ TB_STATIC tb_status take_turns(tb_staggered *it)
     return TB_OK;
 }
 
-/* Solves read factors time and again: that of the normals stands in fast memory where it fits, and that
- * of friction in what is left. */
+/* Solves read factors many times: the normals' factor goes to fast memory if it fits, and
+ * friction's to the rest. */
 TB_STATIC void lend_fast(tb_staggered *it)
 {
     size_t bytes = 0;

@@ -9,19 +9,19 @@
  * where there is one: not on a card. */
 enum { TB_STAGGERED_SMALL = 1024 };
 
-/* What a variable is: an impulse, or the sum or the difference of a contact's two tangential ones,
- * which stand side by side. */
+/* Kind of a variable: an impulse, or the sum or the difference of a contact's two tangential
+ * impulses, which are neighbours. */
 enum { TB_TURN_NONE, TB_TURN_SUM, TB_TURN_DIFFERENCE };
 
 #define tb_staggered_large TB_SYMBOL(tb_staggered_large)
 typedef struct tb_staggered_large tb_staggered_large;
 
-/* One of them: a program over some of the problem's rows with bounds on its variables. Four facets
- * |x1| + |x2| <= b are bounds on the sum and the difference of x1 and x2, and Litven's basis of what a
- * facet leaves free is the other one of the two. H is the rows' part of G in these variables, plus
- * `shift` on the diagonal: G is only semidefinite where contacts are redundant, and a proximal term,
- * whose centre is the last answer, makes it definite without changing what the iterations end in.
- * Each lane has one; arrays are the team's. */
+/* One of the two programs: over some of the problem's rows with bounds on its variables. Four
+ * facets |x1| + |x2| <= b are bounds on the sum and the difference of x1 and x2, and Litven's basis
+ * of a facet's free direction is the other one of the two. H is the rows' part of G in these
+ * variables, plus `shift` on the diagonal: G is only semidefinite where contacts are redundant, and
+ * a proximal term, whose centre is the last answer, makes it definite without changing the
+ * solution. Each lane has one; arrays are the team's. */
 #define tb_staggered_program TB_SYMBOL(tb_staggered_program)
 typedef struct tb_staggered_program {
     int32_t n;
@@ -46,8 +46,8 @@ TB_EXTERN tb_status tb_staggered_normals(const tb_problem *problem, tb_arena *ar
 TB_EXTERN tb_status tb_staggered_friction(const tb_problem *problem, tb_arena *arena,
                                           tb_staggered_program *part);
 
-/* H from the dense Delassus matrix g, whose room may be used again afterwards; then what solves need
- * beside it. */
+/* H from the dense Delassus matrix g, whose memory may be reused afterwards; then the arrays
+ * that solves need. */
 #define tb_staggered_fill TB_SYMBOL(tb_staggered_fill)
 TB_EXTERN void tb_staggered_fill(tb_staggered_program *part, const tb_problem *problem,
                                  const tb_real *g);
@@ -59,7 +59,7 @@ TB_EXTERN tb_status tb_staggered_begin(tb_staggered_program *part, tb_arena *are
 TB_EXTERN tb_status tb_staggered_solve(tb_staggered_program *part, const tb_solve_options *options,
                                        tb_bounded_result *result);
 
-/* Variables of numbers by rows, of impulses or (`forces`) of what acts on them; and impulses of
+/* Variables from numbers by rows, of impulses or (`forces`) of forces on them; and impulses from
  * variables. */
 #define tb_staggered_gather TB_SYMBOL(tb_staggered_gather)
 TB_EXTERN void tb_staggered_gather(const tb_staggered_program *part, const tb_real *rows,

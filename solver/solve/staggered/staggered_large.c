@@ -71,7 +71,7 @@ tb_status tb_staggered_large_begin(tb_staggered_program *part, tb_arena *arena)
                     .pins = l->pins};
     const tb_qp_options options = {
         .method = TB_QP_SCHURPA,
-        .maximum_iterations = 40, /* a turn that stands still has the next one */
+        .maximum_iterations = 40, /* a turn that ends without progress is followed by the next */
         .maximum_solves = 500,
         .maximum_changes = 500,
         .maximum_refinements = 2,
@@ -95,7 +95,7 @@ static void tell_large(const tb_staggered_program *part)
     }
 }
 
-/* The gradient is what the bounds push back. */
+/* The gradient is the force of the bounds. */
 static void ask_large(tb_staggered_program *part)
 {
     tb_bounded *p = &part->program;

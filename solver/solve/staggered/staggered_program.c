@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* of the mean diagonal: far above rounding, far below what a solution feels in one iteration */
+/* of the mean diagonal: far above rounding, far below an effect on the solution in one iteration */
 static const double STAGGERED_SHIFT = sizeof(tb_real) == sizeof(float) ? 1e-4 : 1e-7;
 static const double STAGGERED_TOLERANCE = sizeof(tb_real) == sizeof(float) ? 1e-5 : 1e-12;
 
@@ -115,7 +115,7 @@ TB_FN int32_t first_row(const tb_staggered_program *part, int32_t j)
     return part->row[j] - (part->turn[j] == TB_TURN_DIFFERENCE);
 }
 
-/* x1 + x2 and x1 - x2; of forces half of that, so that work stays what it is */
+/* x1 + x2 and x1 - x2; half of that for forces, so that impulse times velocity keeps its value */
 TB_EXTERN void tb_staggered_gather(const tb_staggered_program *part, const tb_real *rows,
                                    bool forces, tb_real *variables)
 {

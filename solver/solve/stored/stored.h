@@ -1,7 +1,9 @@
-/* Prox iterations on a stored T (Nützi, chapter 5): the system, the variants, the processor's loops.
+/* Prox iterations on a stored T (Nützi, chapter 5): the system, the variants, the processor's
+ * loops.
  *
- * The loops go through T in the order of the card's kernels, product and sum rounded apart, so that
- * both leave the same bytes; exempt are `jor` and `full-sor`, whose sums a card cuts into slices. */
+ * The loops go through T in the order of the card's kernels, with products and sums rounded
+ * separately, so that both give the same bytes. `jor` and `full-sor` are exempt: a card cuts their
+ * sums into slices. */
 #ifndef TB_STORED_H
 #define TB_STORED_H
 

@@ -156,9 +156,9 @@ static bool relaxed_sweep(stored_run *run)
     return moved;
 }
 
-/* The upper part of T times the start: of relaxed groups with whole diagonal blocks, of the exact
- * iteration with the diagonal and the entry (T2, T1) of each contact, whose tangents are projected
- * together (Nützi, figure 5.3b). */
+/* The upper part of T times the start. Relaxed groups use whole diagonal blocks; the exact
+ * iteration uses the diagonal and the entry (T2, T1) of each contact, since its tangents are
+ * projected together (Nützi, figure 5.3b). */
 static void start_sums(stored_run *run, bool relaxed)
 {
     const int32_t n = 3 * run->contacts;
@@ -197,8 +197,8 @@ static void start_sparse_sums(stored_run *run)
                           run->sum + 3 * (int64_t)r);
 }
 
-/* One contact of the sparse exact iteration: blocks off the diagonal from left to right, then the
- * diagonal block, whose tangents see the new normal and each other's last values. */
+/* One contact of the sparse exact iteration: blocks off the diagonal from left to right, then
+ * the diagonal block. The tangents use the new normal and each other's last values. */
 static bool sparse_contact(stored_run *run, int32_t contact)
 {
     tb_real x[3] = {0, 0, 0}, own[3], y[3];

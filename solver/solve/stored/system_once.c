@@ -1,4 +1,4 @@
-/* Systems of the stored iterations: random ones, and those of contact problems. */
+/* Systems of the stored iterations: random ones, and systems of contact problems. */
 #include "solve/stored/stored.h"
 
 #include <math.h>
@@ -161,8 +161,8 @@ tb_status tb_prox_system_random(int32_t contacts, uint64_t seed, double alpha,
 
 /* ---- of a contact problem ---- */
 
-/* A problem whose rows are dealt out to contacts of three rows. Contacts in the plane and frictionless
- * ones have rows less: those that pad them couple with nothing and keep an impulse of zero. */
+/* A problem whose rows are padded to three a contact. Contacts in the plane and frictionless
+ * contacts have fewer; a padding row couples with no other and keeps an impulse of zero. */
 typedef struct stored_source {
     const tb_problem *problem;
     tb_matrix matrix; /* G, where the problem has it as rows of Y: dense, of this struct */

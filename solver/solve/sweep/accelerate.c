@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* jumps come after this many sweeps: in between, plain sweeps damp what a jump stirred up */
+/* sweeps between two jumps; plain sweeps damp the errors of a jump */
 static const int32_t PERIOD = 2;
 /* most plain sweeps between jumps, after many that failed in a row */
 static const int32_t LONGEST_PAUSE = 64;

@@ -4,8 +4,7 @@
  * A sweep maps impulses x to g(x), and its change f = g(x) - x vanishes at the solution. Once the
  * set of open, sticking and sliding contacts has settled, g is smooth and close to linear, and the
  * combination does what GMRES would; before that it may jump too far. So the combined impulses are
- * brought back into their sets, and an accelerated step after which changes are larger than before
- * is taken back. */
+ * projected to their sets, and an accelerated step that increases the changes is undone. */
 #ifndef TB_ACCELERATE_H
 #define TB_ACCELERATE_H
 
@@ -13,7 +12,8 @@
 
 enum { TB_ACCELERATION_DEPTH = 16 };
 
-/* Each lane of a team has one; what it points to they share, and what follows they do together. */
+/* Each lane of a team has one; the lanes share the arrays behind its pointers and call these
+ * functions together. */
 #define tb_acceleration TB_SYMBOL(tb_acceleration)
 typedef struct tb_acceleration {
     int32_t rows, depth, count, oldest; /* count: differences held, in a ring */

@@ -1,9 +1,10 @@
-/* Coloured Gauss-Seidel (Poulsen ch. 4): blocks of one colour share no dof, so that they are swept at once
- * on any number of threads, and the sweep is still Gauss-Seidel in the order of the colours.
+/* Coloured Gauss-Seidel (Poulsen ch. 4): blocks of one colour share no dof, so that they are swept
+ * at once on any number of threads, and the sweep is still Gauss-Seidel in the order of the
+ * colours.
  *
- * Colours are first-free in the order of the blocks, all of them safe (his rigid solver). Within a colour
- * no block reads what another writes, and the measure of a sweep is summed in the order of the chunks, so
- * that bytes do not depend on the number of threads. Everything else is sor's. */
+ * Colours are first-free in the order of the blocks, all of them safe (his rigid solver). Within a
+ * colour no block reads what another writes, and the measure of a sweep is summed in the order of
+ * the chunks, so that bytes do not depend on the number of threads. All else is as in sor. */
 #include "solve/sweep/forms.h"
 
 #include "base/parallel.h"

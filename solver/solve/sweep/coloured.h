@@ -1,4 +1,4 @@
-/* Contacts of one world that fills a card, in the order of their colours: what a sweep reads.
+/* Contacts of a large world, in the order of their colours, as sweeps read them.
  *
  * Nothing of W or G is stored. A contact's three rows are its frame and its arms, a body's part of
  * M^-1 its inverse mass and inertia; a sweep keeps the change of every body's velocity that the
@@ -8,9 +8,9 @@
  *
  * Arrays are of quads, so that a lane reads sixteen bytes (float) at a time and neighbours lie side
  * by side; bodies have places along the Morton curve, so that neighbours' velocities are in the
- * cache together. `round` worlds hold nothing but balls that turn about their centres, and a plane,
- * box or anything else that stands still: arms are multiples of the normal there, inertia is one
- * number, and no row feels another's impulse. Functions take `round` as a constant. */
+ * cache together. `round` worlds hold only balls that turn about their centres, and fixed planes,
+ * boxes or other shapes: arms are multiples of the normal there, inertia is one number, and no row
+ * feels another's impulse. Functions take `round` as a constant. */
 #ifndef TB_COLOURED_H
 #define TB_COLOURED_H
 
@@ -23,7 +23,7 @@ typedef struct tb_quad {
     tb_real x, y, z, w;
 } __attribute__((aligned(16))) tb_quad;
 
-/* what a unit's contacts are, one after another */
+/* the contacts of each unit, one after another */
 typedef struct tb_coloured {
     int32_t places;              /* of bodies */
     int32_t units, contacts;     /* of this step */
@@ -165,7 +165,7 @@ TB_LANE void tb_contact_push(const tb_contact_frame *f, bool round, const tb_rea
     tb_unit_body_push(a, round, tb_v3_negate(p), f->arm_a);
 }
 
-/* The diagonal block of G: what an impulse along each row does to all rows. */
+/* The diagonal block of G: the change of every row's velocity by an impulse along each row. */
 TB_LANE void tb_contact_local(const tb_contact_frame *f, bool round, const tb_unit_body *a,
                               const tb_unit_body *b, tb_real g[9])
 {
@@ -206,7 +206,7 @@ TB_LANE tb_sweep_block tb_contact_block(const tb_coloured *s, bool round, int32_
     return block;
 }
 
-/* What a contact is to a solver that judges it. */
+/* The law of a contact, as a solver's block. */
 TB_LANE tb_block tb_contact_law_of(const tb_contact_frame *f)
 {
     tb_block block;
@@ -221,16 +221,16 @@ enum { TB_UNIT_CONTACTS = 8 }; /* most contacts of a unit */
 
 enum { TB_COLOURED_BLOCK_SWEEPS = 60 }; /* after these, contacts solved whole go on by rows */
 
-/* How a sweep goes. With momentum it starts beyond the impulses that are there, by beta times their
- * last change; what it makes of them takes the place of those before that change. Starts may lie
- * outside of the cones: a projected step brings them back. */
+/* Options of a sweep. With momentum, a sweep starts beyond the present impulses by beta times
+ * their last change; its results replace the impulses before that change. A start may lie
+ * outside of the cones: the projection corrects it. */
 typedef struct tb_coloured_way {
     bool jacobi, whole, momentum;
     tb_real omega, beta;
     const tb_quad *from;   /* velocities that contacts see */
     tb_quad *to;           /* velocities that they change; the same but for Jacobi */
     const tb_quad *lambda; /* impulses that are there */
-    tb_quad *next;         /* where what the sweep makes of them goes: with momentum elsewhere */
+    tb_quad *next;         /* destination of the new impulses; with momentum, another array */
 } tb_coloured_way;
 
 /* Impulses that a sweep starts a contact from. */
@@ -319,8 +319,8 @@ TB_LANE double tb_unit_move(const tb_coloured *s, bool round, const tb_coloured_
     return measure;
 }
 
-/* Spreads the load of a unit's contacts among them; whether there was anything to spread. Not for
- * round worlds, whose units are of one contact. */
+/* Spreads the load of a unit among its contacts; false if there was none to spread. Not for
+ * round worlds, whose units have one contact. */
 TB_LANE bool tb_unit_spread(const tb_coloured *s, int32_t unit)
 {
     const tb_colour_edge link = s->links[unit];

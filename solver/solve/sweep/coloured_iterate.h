@@ -1,4 +1,4 @@
-/* The iteration around coloured sweeps: what iterate.c does for one lane, for all lanes of a card.
+/* The iteration around coloured sweeps: the same as iterate.c, for all lanes of a card.
  *
  * All lanes walk through the same sweeps, checks and roll-backs together, because all of them read
  * the same totals; between colours they wait for each other. One launch goes from the warm start to
@@ -10,12 +10,12 @@
 #include "solve/sweep/coloured_sweep.h"
 
 enum {
-    /* A check costs as many bytes as two and a half sweeps; what converges sooner is seen by its
-     * changes. */
+    /* a check reads as many bytes as two and a half sweeps; sooner convergence shows in the
+     * changes */
     TB_COLOURED_FIRST_CHECK = 16
 };
 
-/* What comes out; written by the leader. */
+/* Result; written by the leader. */
 typedef struct tb_coloured_result {
     tb_status status;
     int32_t iterations, halvings;
@@ -216,8 +216,8 @@ TB_LANE tb_status tb_coloured_sweep_on(const tb_coloured *s, bool round, tb_colo
     return TB_NOT_CONVERGED;
 }
 
-/* From the impulses that are there (inside their sets, or 0) to the end; the sums are those of the
- * impulses that are left. Reached by all lanes. */
+/* Iterates from the present impulses (inside their sets, or 0) to the end; the sums are those of
+ * the resulting impulses. Called by all lanes. */
 TB_LANE void tb_coloured_iterate(const tb_coloured *s, bool round, const tb_solve_options *options,
                                  bool jacobi, tb_coloured_result *result)
 {
@@ -233,7 +233,7 @@ TB_LANE void tb_coloured_iterate(const tb_coloured *s, bool round, const tb_solv
     if (!round && !jacobi) tb_coloured_spread(s);
     if (run.c_norm <= DBL_MAX) status = tb_coloured_sweep_on(s, round, &run, &iterations);
 
-    /* what leaves: the converged impulses, else the best; never a number that is not one */
+    /* the result: the converged impulses, else the best finite ones */
     if (status != TB_OK &&
         !(run.control.has_best && run.control.best_sweep == iterations && run.kept)) {
         tb_coloured_return(s, round, &run);

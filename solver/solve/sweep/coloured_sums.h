@@ -1,5 +1,6 @@
-/* Velocities that the impulses of a large world make, and xi of its contacts, in double and from the
- * impulses alone: what sweeps in float are judged by, and what a step leaves (see coloured.h). */
+/* Velocities that the impulses of a large world cause, and xi of its contacts, in double and
+ * from the impulses alone. Sweeps in float are judged by them, and a step stores them (see
+ * coloured.h). */
 #ifndef TB_COLOURED_SUMS_H
 #define TB_COLOURED_SUMS_H
 

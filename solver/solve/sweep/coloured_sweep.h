@@ -1,17 +1,16 @@
 /* Sweeps over the colours of a large world, with momentum.
  *
- * Plain sweeps carry a load a few contacts further each, and a pile is many contacts high. So from the
- * third on a sweep starts beyond the impulses that are there: by their last change, times the factor
+ * Plain sweeps carry a load a few contacts further each, and a pile is many contacts high. So from
+ * the third on a sweep starts beyond the present impulses: by their last change, times the factor
  * by which changes shrink. That is the nonsmooth conjugate gradient method of Silcowitz, Niebe and
  * Erleben (Visual Computer 26, 2010) with the ratio of the changes' norms for its beta, written as
- * Nesterov's extrapolation, which needs the last impulses and velocities and nothing else: a contact
- * between balls reads 16 bytes more in float and a body 96 (of 208 and none). Where changes grow, the
- * momentum is dropped. Piles of 1,000 and 10,000 balls come to the same residual in half to a third
- * of the sweeps, and in a sixth at best. Nesterov's own growing factor, and sweeps to and fro, which
- * its theory asks for, did less: friction makes no symmetric problem, and changes then grow for long.
+ * Nesterov's extrapolation, which needs the last impulses and velocities and nothing else. When
+ * changes grow, the momentum is dropped. Piles reach the same residual in half to a third of the
+ * sweeps. Nesterov's own growing factor, and symmetric sweeps as in its theory, gain less: friction
+ * makes the problem unsymmetric, and changes then grow for long.
  *
- * Sums of a sweep are made over slices of a colour, each by one warp, and the slices' sums are added
- * up in a fixed order: how a solve goes does not depend on the number of blocks. */
+ * Sums of a sweep are made over slices of a colour, each by one warp, and the slices' sums are
+ * added up in a fixed order: how a solve goes does not depend on the number of blocks. */
 #ifndef TB_COLOURED_SWEEP_H
 #define TB_COLOURED_SWEEP_H
 
@@ -19,7 +18,7 @@
 #include "solve/sweep/sweep_control.h"
 #include "solve/solve.h"
 
-enum { TB_COLOURED_PLAIN_SWEEPS = 2 /* before those with momentum */ };
+enum { TB_COLOURED_PLAIN_SWEEPS = 2 /* plain sweeps before those with momentum */ };
 
 /* Changes that grow by more in one sweep, or to more than this times the smallest since momentum was
  * dropped, drop it again: a little growth passes by itself. */
@@ -31,7 +30,7 @@ typedef struct tb_coloured_run {
     const tb_solve_options *options;
     bool jacobi;
     tb_quad *from, *to; /* velocities; the same but for Jacobi */
-    /* momentum lets arrays change places, and what contacts read all the time stays where it is */
+    /* momentum swaps arrays; the arrays that contacts read stay in place */
     tb_quad *lambda, *past, *past_twist;
     tb_real omega;
     tb_sweep_control control;
@@ -93,7 +92,7 @@ TB_LANE void tb_coloured_learn(tb_coloured_run *run, double change, int32_t n)
     const bool grows =
         !(change <= TB_MOMENTUM_GROWTH * run->change && change <= TB_MOMENTUM_RISE * run->least);
     const double ratio = run->change > 0 ? change / run->change : 0;
-    /* a plain sweep has kept nothing of what was there before */
+    /* a plain sweep has not kept the impulses before it */
     run->beta = run->momentum && !grows ? TB_R(fmin(ratio, 1.0)) : 0;
     run->momentum = run->options->accelerate && n >= TB_COLOURED_PLAIN_SWEEPS;
     run->least = grows ? change : fmin(change, run->least);
@@ -181,7 +180,7 @@ TB_LANE double tb_coloured_sweep(const tb_coloured *s, bool round, tb_coloured_r
     return sqrt(tb_coloured_total(partial, run->slots));
 }
 
-/* What tb_iterate does before its first sweep, colour by colour. */
+/* The start of tb_iterate, colour by colour. */
 TB_LANE void tb_coloured_spread(const tb_coloured *s)
 {
     double any = 1;

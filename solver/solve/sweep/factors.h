@@ -1,4 +1,5 @@
-/* How one block is to be moved, from its diagonal block of G: by rows with what r-factors, or whole. */
+/* Factors of one block's update, from its diagonal block of G: r-factors by rows, or a whole
+ * block. */
 #ifndef TB_FACTORS_H
 #define TB_FACTORS_H
 

@@ -67,7 +67,7 @@ TB_STATIC inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_matrix *g = &sweeper->matrix;
-    const tb_real *old = sweeper->lambda; /* what xi is made from */
+    const tb_real *old = sweeper->lambda; /* source of xi */
     tb_real *lambda = gauss_seidel ? sweeper->lambda : sweeper->next;
     if (!gauss_seidel) memcpy(lambda, old, (size_t)problem->number_of_rows * sizeof(tb_real));
 

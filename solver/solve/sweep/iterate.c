@@ -1,17 +1,17 @@
-/* The iteration around the sweeps: start, stop tests, divergence, the honest account.
+/* The iteration around the sweeps: start, stop tests, divergence, result.
  *
- * Stopping. What counts is the natural map of the impulses in double (tb_problem_residuals). It
+ * Stopping. The criterion is the natural map of the impulses in double (tb_problem_residuals). It
  * costs about a sweep, so it is not computed after every one: the changes of a sweep, in velocity
  * units, follow the residual up to a factor, the factor is learnt at every check, and the next
  * check comes when the estimate passes the tolerance or after half as many sweeps more. At least
  * one sweep is always made, also from a start that satisfies the tolerance: a stuck contact is
- * refined from step to step until it stands still to the last bit.
+ * refined from step to step until it no longer changes by a bit.
  *
  * Divergence. Numbers that are not finite, or changes that grow for several sweeps in a row to a
  * multiple of the smallest seen (Poulsen 3.7 reacts to the first growth, but changes also grow for
  * a few sweeps in problems that converge), or a residual that stays above its best for long:
  * friction keeps impulses bounded, so that too large an omega often ends in a cycle. Then the
- * impulses go back to the best ones known and omega is halved. */
+ * iteration returns to the best impulses so far and halves omega. */
 #include "solve/sweep/accelerate.h"
 #include "solve/sweep/spread.h"
 #include "solve/sweep/sweep_control.h"
@@ -21,7 +21,7 @@
 enum {
     BLOCK_SWEEPS = 60,   /* after these, contacts solved as blocks go on by rows */
     PLAIN_SWEEPS = 5,    /* before acceleration: contacts open, stick and slide as they find */
-    SET_UP_BLOCKS = 128, /* set up together, while what they read and write is in the cache */
+    SET_UP_BLOCKS = 128, /* blocks set up together, while their data is in the cache */
     ACCELERATION_DEPTH = 5
 };
 typedef struct tb_iteration {
@@ -55,7 +55,7 @@ TB_STATIC void refresh(tb_sweeper *sweeper)
     tb_problem_whiten(sweeper->problem, sweeper->lambda, sweeper->s);
 }
 
-/* the start of some blocks: what is warm and finite, inside its sets */
+/* initial impulses of some blocks: finite warm ones, projected to their sets */
 TB_STATIC void start(tb_iteration *it, const tb_warm_start *warm, int32_t first, int32_t end)
 {
     tb_sweeper *sweeper = &it->sweeper;
@@ -135,8 +135,8 @@ TB_STATIC void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
     tb_team_sync();
 }
 
-/* The points of one pair: each of those that want a change gets its part of it. False where the
- * pair bears its load already. `changes` has room for them, where all lanes see it. */
+/* Gives each point of a pair its part of the change that it needs. False if the pair bears its
+ * load already. `changes` has space for the points, visible to all lanes. */
 TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end, tb_real *changes)
 {
     tb_real load = 0, change = 0;
@@ -289,7 +289,7 @@ TB_STATIC bool leave_blocks(tb_iteration *it)
 
 TB_STATIC bool is_cancelled(const tb_solve_options *options)
 {
-#ifdef TB_DEVICE /* nobody there to be asked */
+#ifdef TB_DEVICE /* a card has no caller to ask */
     (void)options;
     return false;
 #else
@@ -372,7 +372,7 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
     return TB_OK;
 }
 
-/* what leaves: the converged impulses, else the best; never a number that is not one */
+/* Stores the result: the converged impulses, else the best finite ones. */
 TB_STATIC tb_status account(tb_iteration *it)
 {
     tb_solution *solution = it->solution;

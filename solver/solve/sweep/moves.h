@@ -31,7 +31,7 @@ TB_STATIC inline double tb_move_row(const tb_sweep_block *block, const tb_block 
     return (double)(n * n);
 }
 
-/* what a change of a Coulomb contact counts */
+/* squared change of a Coulomb contact, in the sweep's measure */
 TB_STATIC inline double tb_contact_measure(const tb_sweep_block *block, const tb_real *change)
 {
     const tb_real n = block->g[0] * change[0], friction = tb_max(block->g[4], block->g[8]);

@@ -36,7 +36,7 @@ TB_STATIC tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
     sweeper->painleve =
         gauss_seidel && sweeper->storage != TB_STORAGE_T && options->r_strategy == TB_R_DIAGONAL;
     sweeper->whole = sweeper->painleve && options->local_solve;
-    /* a bound that needs no look at the blocks; what is not written costs nothing */
+    /* an upper bound that needs no pass over the blocks; unused memory costs nothing */
     const int64_t local_count = TB_BLOCK_ROWS * (int64_t)problem->number_of_rows;
     sweeper->blocks = TB_ARENA_ARRAY(scratch, tb_sweep_block, problem->number_of_blocks);
     sweeper->local = TB_ARENA_ARRAY(scratch, tb_real, local_count);
@@ -107,7 +107,7 @@ TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *pr
     sweeper->colours = NULL;
     sweeper->gauss_seidel = gauss_seidel;
 
-    /* the form: what the problem has, unless another is asked for */
+    /* storage form: that of the problem, unless the options name another */
     sweeper->storage = options->storage;
     if (sweeper->storage == TB_STORAGE_AUTO)
         sweeper->storage = problem->values ? TB_STORAGE_FACTORIZED : TB_STORAGE_DENSE;
@@ -162,14 +162,14 @@ TB_STATIC void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *opti
     default:
         if (block->block_solve && block->law == TB_LAW_BILATERAL) break;
         tb_block_diagonal_r(block, g, omega);
-        /* an exact solve wants 1 / G_NN; its relaxation stands apart */
+        /* an exact solve needs 1 / G_NN; its relaxation is separate */
         if (block->block_solve) block->r_normal = tb_over(1, g[0]);
         if (first && sweeper->whole && block->law == TB_LAW_BILATERAL && block->rows > 1)
             block->block_solve = factor_bilateral(g, block->rows);
     }
 }
 
-/* What a team's sweep reads of a block: after its r-factors and how it is solved. */
+/* Data of a block for a team's sweep; needs its r-factors and its kind of solve. */
 TB_STATIC void set_link(tb_sweeper *sweeper, int32_t b, const tb_sweep_block *block)
 {
 #ifdef TB_DEVICE

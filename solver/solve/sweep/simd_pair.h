@@ -1,4 +1,4 @@
-/* Two numbers side by side: what the row kernels are written in.
+/* Pairs of numbers, in which the row kernels are written.
  *
  * A processor's vector unit holds two doubles or more; the compiler keeps a pair in one register
  * there. A card's lane works on one number at a time, and a pair is two of them. The sums are the

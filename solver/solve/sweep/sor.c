@@ -1,6 +1,6 @@
 /* Gauss-Seidel over-relaxed prox, "SOR Prox" (Nützi 4.48, Betz 2.54): blocks in their order, each
  * seeing the changes of all before it. With local solves, a Coulomb contact is not moved by one
- * projected step but solved exactly for the others as they stand (block Gauss-Seidel). */
+ * projected step but solved exactly for the present impulses of the others (block Gauss-Seidel). */
 #include "solve/sweep/forms.h"
 
 TB_EXTERN double tb_sor_sweep(tb_sweeper *sweeper)

@@ -3,8 +3,7 @@
  *
  * The largest comes from the power method on G; the smallest from the power method on (largest 1 -
  * G), which finds largest - smallest. Redundant contacts make the smallest 0, and then r = 2 /
- * largest stands at the limit of stability: divergence is found by the
- * iteration and omega halved. */
+ * largest is at the limit of stability: the iteration detects divergence and halves omega. */
 #include "solve/sweep/sweep_internal.h"
 
 enum { POWER_STEPS = 40 };

@@ -1,15 +1,15 @@
-/* Where a pair of rigid bodies touches at several points, many distributions of the load solve the
- * problem. Gauss-Seidel would hand all of it to the point that comes first, and a pad that presses
- * with one corner resists no twist. So what the points of a pair lack at the start is given to them
- * evenly first, as pads that give way a little would do (a Jacobi step with the mass split among
- * them); the sweeps then change only what must be changed. */
+/* Where a pair of rigid bodies touches at several points, many distributions of the load solve
+ * the problem. Gauss-Seidel would give the whole load to the first point, and a pad that presses
+ * with one corner resists no twist. So the missing load of a pair is first spread evenly over
+ * its points, as slightly compliant pads would do (a Jacobi step with the mass split among
+ * them); the sweeps then change it only where needed. */
 #ifndef TB_SPREAD_H
 #define TB_SPREAD_H
 
 #include "base/base.h"
 
 enum {
-    TB_MOST_SHARING = 64,   /* points of a pair whose load is spread together */
+    TB_MOST_SHARING = 64,   /* most points of a pair that share a load */
     TB_SPREADING_PASSES = 8 /* before the first sweep, where loads are new */
 };
 #define TB_LOAD_WORTH_SPREADING TB_R(1e-3) /* change over what is borne already */

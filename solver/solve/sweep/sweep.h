@@ -1,4 +1,4 @@
-/* What the sweeping solvers share: the prepared problem, and one block's update.
+/* Shared by the sweeping solvers: the prepared problem, and one block's update.
  *
  * A sweep visits the blocks in their order. It gathers a block's xi (from the whitened velocity s,
  * from rows of G, or from rows of T), moves its impulses by the law, and in the factorized form
@@ -31,7 +31,7 @@ typedef enum tb_sweep_shape {
 enum {
     TB_SOLVE_BY_ROWS,
     TB_SOLVE_WHOLE,       /* exactly for the others as they are, for a while (see leave_blocks) */
-    TB_SOLVE_WHOLE_ALWAYS /* likewise, because rows cannot (see jams) */
+    TB_SOLVE_WHOLE_ALWAYS /* likewise, because rows cannot be solved one by one (Painlevé block) */
 };
 
 /* One block as the sweep reads it: 128 bytes in double, without gaps, so that it is written at once. */
@@ -51,8 +51,8 @@ typedef struct TB_ALIGNED(16) tb_sweep_block {
 TB_FN void tb_update_coulomb(const tb_sweep_block *block, int propagate, const tb_real xi[3],
                              tb_real lambda[3], tb_real change[3])
 {
-    /* one contact's work is a chain of waits:
-     * what does not need the new normal impulse stands before it */
+    /* one contact's work is a chain of dependent operations: independent ones come before the
+     * new normal impulse */
     const tb_real r = block->r_friction;
     tb_real t[2] = {lambda[1] - r * xi[1], lambda[2] - r * xi[2]};
     const tb_real carry[2] = {r * block->g[3], r * block->g[6]};

@@ -34,8 +34,8 @@ typedef struct tb_colours {
     double *measures; /* of the chunks of one colour */
 } tb_colours;
 
-/* Each lane of a team has one; what it points to they share. What is declared here they do
- * together: reached by all lanes with the same arguments, what is written all see at the return. */
+/* Each lane of a team has one; the lanes share the arrays behind its pointers. All lanes call
+ * the functions below together, with the same arguments; at the return all see what was written. */
 struct tb_sweeper {
     const tb_problem *problem;
     tb_sweep_block *blocks;
@@ -43,8 +43,8 @@ struct tb_sweeper {
     tb_real *lambda;     /* rows */
     tb_real *s;          /* dofs, Y lambda; factorized form */
     tb_real *next;       /* jor: the new s or the new lambda */
-    tb_real *change;     /* jor, on devices: rows, what each block adds to lambda */
-    double *measures;    /* jor, on devices: blocks, its share of what a sweep returns */
+    tb_real *change;     /* jor, on devices: rows, the change of lambda by each block */
+    double *measures;    /* jor, on devices: blocks, their shares of a sweep's measure */
     tb_real *products;   /* sor, on devices: of three rows' columns with s */
     tb_team_link *links; /* likewise: blocks, or NULL */
     tb_real *alpha;      /* blocks: slip parameters of the exact local solves, or NULL */
@@ -65,8 +65,8 @@ struct tb_sweeper {
 enum { TB_LISTED_COLUMNS = 64 };
 
 /* One sweep over all blocks, in the sweeper's storage: moves lambda (and s). Returns the squared
- * length of the change in velocity units, sum (g_ii dlambda_i)^2: what the stop test estimates the
- * residual from. */
+ * length of the change in velocity units, sum (g_ii dlambda_i)^2, from which the stop test
+ * estimates the residual. */
 #define tb_sor_sweep TB_SYMBOL(tb_sor_sweep)
 TB_EXTERN double tb_sor_sweep(tb_sweeper *sweeper);
 #define tb_jor_sweep TB_SYMBOL(tb_jor_sweep)

@@ -1,12 +1,12 @@
 /* The sweeps of forms.h by a team, for a device: the same numbers in the same order.
  *
- * Gauss-Seidel is a chain from block to block, and each link is short. So lanes share out the link:
+ * Gauss-Seidel is a chain from block to block, and each link is short. So lanes share the link:
  * the three rows of a contact are gathered by three lanes and passed round, every lane moves the
  * impulses in its own registers, the leader keeps them, and the change is scattered column by
- * column. Jacobi's blocks know nothing of each other: each lane takes whole blocks, and changes are
+ * column. Jacobi's blocks are independent: each lane takes whole blocks, and changes are
  * added afterwards in the order of the blocks.
  *
- * What is common is written for few instructions: a card waits for its code as for its numbers. */
+ * Common code is short: a card waits for instructions as it does for numbers. */
 #ifndef TB_TEAM_FORMS_H
 #define TB_TEAM_FORMS_H
 
@@ -56,8 +56,8 @@ TB_STATIC inline tb_real tb_team_sum(const tb_real *p, int32_t width, int shape)
     return sum;
 }
 
-/* Room for the products of so many columns of up to three rows, which all lanes see; each row's stand
- * behind those of the row before. */
+/* Space for the products of this many columns of up to three rows, visible to all lanes; each
+ * row's products follow those of the row before. */
 TB_STATIC inline tb_real *tb_team_products(const tb_sweeper *sweeper, int32_t width)
 {
     tb_real *near = tb_team_numbers(3 * width);
@@ -201,7 +201,7 @@ TB_STATIC TB_NO_INLINE double tb_team_move_any(tb_sweeper *sweeper, int32_t inde
     const double measure = sweeper->t
                                ? tb_move_by_t(sweeper, index, true, xi, lambda, change)
                                : tb_move_block(sweeper, index, true, xi, lambda, change, &alpha);
-    tb_team_sync(); /* all have read what is written now */
+    tb_team_sync(); /* all lanes have read the old values */
     if (TB_LEADER) {
         TB_ROLLED
         for (int32_t i = 0; i < rows; i++) sweeper->lambda[row + i] = lambda[i];
@@ -212,7 +212,7 @@ TB_STATIC TB_NO_INLINE double tb_team_move_any(tb_sweeper *sweeper, int32_t inde
     return measure;
 }
 
-/* What a lane has of a block's columns: the first of its own stays with it, for the change. */
+/* A lane's columns of a block; it keeps its first column for the change. */
 typedef struct tb_team_column {
     int32_t dof; /* -1: it has none */
     tb_real s, y[3];
@@ -282,7 +282,7 @@ TB_STATIC TB_NO_INLINE double tb_team_move_contact(tb_sweeper *sweeper, int32_t 
     tb_team_pass(&xi[1], sizeof xi[1], 1);
     tb_team_pass(&xi[2], sizeof xi[2], 2);
     tb_update_coulomb(block, true, xi, lambda, change);
-    tb_team_sync(); /* all have read what is written now */
+    tb_team_sync(); /* all lanes have read the old values */
     if (lane == 0) {
         kept[0] = lambda[0];
         kept[1] = lambda[1];
@@ -300,7 +300,7 @@ TB_STATIC inline bool tb_team_is_listed(const tb_sweeper *sweeper, int32_t index
            sweeper->problem->blocks[index].width <= TB_LISTED_COLUMNS;
 }
 
-/* A block without a link, by what it is. */
+/* A block without a link, by its kind. */
 TB_STATIC TB_NO_INLINE double tb_team_move_unlinked(tb_sweeper *sweeper, int32_t index)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
@@ -310,13 +310,13 @@ TB_STATIC TB_NO_INLINE double tb_team_move_unlinked(tb_sweeper *sweeper, int32_t
     return tb_team_move_any(sweeper, index);
 }
 
-/* Four numbers that stand near, in few accesses. */
+/* Four neighbouring numbers, read in few accesses. */
 typedef struct TB_ALIGNED(16) tb_team_quad {
     tb_real n[4];
 } tb_team_quad;
 
-/* A row's sum as tb_team_sum makes it, of products whose number is filled up to fours with zeros: a sum
- * that began with +0 is never -0, so that adding +0 leaves it as it is. */
+/* A row's sum in the order of tb_team_sum, over products padded with zeros to a multiple of
+ * four: a sum that begins with +0 is never -0, so that adding +0 does not change it. */
 TB_STATIC inline tb_real tb_team_sum_near(const tb_real *p, int32_t filled, int shape)
 {
     if (shape != TB_SHAPE_OF_ANY) return tb_team_sum(p, 0, shape);
@@ -332,7 +332,7 @@ TB_STATIC inline tb_real tb_team_sum_near(const tb_real *p, int32_t filled, int 
     return sum;
 }
 
-/* What a sweep has at hand for its links. */
+/* Arrays of a sweep in fast memory, for its links. */
 typedef struct tb_team_sweep {
     tb_real *lambda, *s, *near;
     const tb_real *compliance;
@@ -431,7 +431,7 @@ TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_tea
     block.g[6] = link->carry[1];
     block.g[4] = block.g[8] = link->g_friction;
     tb_update_coulomb(&block, true, xi, lambda, change);
-    if (lane == 0) { /* all have read them before they passed what they made of them */
+    if (lane == 0) { /* all lanes have read them before they are overwritten */
         kept[0] = lambda[0];
         kept[1] = lambda[1];
         kept[2] = lambda[2];

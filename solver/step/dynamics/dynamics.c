@@ -1,8 +1,8 @@
 /* Kinematics, composite rigid bodies, sparse factorization, recursive Newton-Euler.
  *
  * Method: Featherstone, Rigid Body Dynamics Algorithms, 2008, ch. 5 and 6, with all spatial vectors
- * of a tree about one point in world axes, so that no transforms stand
- * between a body and its parent. */
+ * of a tree about one point in world axes, so that no transforms are needed between a body and its
+ * parent. */
 #include "step/dynamics/dynamics.h"
 #include "step/dynamics/free_body.h"
 
@@ -39,8 +39,8 @@ TB_STATIC void place_body(tb_dynamics *d, int32_t b, tb_vec3 position, tb_quater
 }
 
 /* Applies a body's joints in turn to its pose, and stores each joint's anchor and axis for the
- * motion axes: both are those before the joint's own motion, which leaves a hinge's axis and anchor
- * where they are. */
+ * motion axes: both of the pose before the joint's own motion, which leaves a hinge's axis and
+ * anchor in place. */
 TB_STATIC void apply_joints(tb_dynamics *d, const tb_model_body *body, const tb_real *q,
                             tb_vec3 *position, tb_quaternion *orientation)
 {
@@ -115,7 +115,7 @@ TB_STATIC void place_single_free(tb_dynamics *d, const tb_model_tree *tree, cons
     d->references[tree - d->model->trees] = position;
 }
 
-/* The body's own pose, and its tree's reference and axes; those above it are placed. */
+/* The body's own pose, and its tree's reference and axes; bodies above it are placed already. */
 TB_STATIC void place_by_joints(tb_dynamics *d, int32_t b, const tb_real *q, const double *kinematic)
 {
     const tb_model *m = d->model;
@@ -151,9 +151,9 @@ TB_STATIC void place_by_joints(tb_dynamics *d, int32_t b, const tb_real *q, cons
 
 /* ---- velocities ---- */
 
-/* Motion of what a tree stands on, about the tree's reference: a kinematic body, or the world. Adds
- * to *acceleration (may be NULL) what a body of constant velocities has there, because the point
- * of it that passes the reference is ever another one. */
+/* Motion of a tree's base, a kinematic body or the world, about the tree's reference. Adds to
+ * *acceleration (may be NULL) that of a base of constant velocities, because its point at the
+ * reference changes. */
 TB_STATIC tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *acceleration)
 {
     const tb_model *m = d->model;
@@ -167,7 +167,7 @@ TB_STATIC tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *a
     return v;
 }
 
-/* The body's velocity; those of bodies above it are known. */
+/* The body's velocity; the velocities of bodies above it are known. */
 TB_STATIC void move_by_joints(tb_dynamics *d, int32_t b, const tb_real *u, const double *kinematic)
 {
     const tb_model *m = d->model;
@@ -188,7 +188,7 @@ TB_STATIC void move_by_joints(tb_dynamics *d, int32_t b, const tb_real *u, const
         d->velocities[b].angular = tb_m33_mul_v3(&d->poses[b].rotation, tb_v3(w[3], w[4], w[5]));
         return;
     }
-    /* a tree's first body stands on something that moves with no dof of the tree */
+    /* a tree's first body is carried by a base that moves without the tree's dofs */
     tb_motion v = body->tree >= 0 && m->trees[body->tree].body == b
                       ? base_motion(d, body->tree, NULL)
                       : d->velocities[body->parent];
@@ -214,8 +214,8 @@ TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u
     }
 }
 #else
-/* Bodies stand behind those above them. Some at a time, so that the second look at them finds them
- * in the cache. */
+/* A body comes after the bodies above it. Bodies are handled in groups, so that the second pass
+ * finds them in the cache. */
 TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u,
                               const double *kinematic)
 {
@@ -353,7 +353,7 @@ TB_EXTERN void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_r
     }
 }
 
-/* Who works on a tree: one lane, if trees are dealt out, or all of them. */
+/* Lanes that work on a tree: one, if trees are dealt out, or all. */
 typedef struct tree_lanes {
     int32_t lane, lanes;
 } tree_lanes;
@@ -423,7 +423,7 @@ TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
     return tb_team_any(status != TB_OK) ? TB_FAILED_PRECONDITION : TB_OK;
 }
 
-/* x_i of L x = D^-1 y, where those of its ancestors are known. */
+/* x_i of L x = D^-1 y; the x of its ancestors are known. */
 TB_STATIC void substitute(const tb_dynamics *d, int32_t i, tb_real *x)
 {
     const int32_t *chain = d->model->chains + d->mass_row[i];
@@ -434,7 +434,7 @@ TB_STATIC void substitute(const tb_dynamics *d, int32_t i, tb_real *x)
     x[i] = own;
 }
 
-/* Ancestors are dealt out on the way to the root; on the way back, dofs that have as many. */
+/* Lanes share the ancestors on the pass to the root, and dofs of equal depth on the way back. */
 TB_STATIC void solve_tree(const tb_dynamics *d, const tb_model_tree *tree, tree_lanes by,
                           tb_real *x)
 {
@@ -500,8 +500,8 @@ TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, double *x)
 
 /* ---- bias ---- */
 
-/* Velocity-dependent part of a body's acceleration: every joint's own motion carried along by what
- * stands before it. `v` is the velocity before the body's joints. */
+/* Velocity-dependent part of a body's acceleration: the motion before each joint carries the
+ * joint's own motion. `v` is the velocity before the body's joints. */
 TB_STATIC tb_motion carried(const tb_dynamics *d, const tb_model_body *body, const tb_real *u,
                             tb_motion v)
 {
@@ -540,8 +540,8 @@ TB_STATIC void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree,
     }
 }
 
-/* Acceleration and force of one body; its parent's are known. The base falls upward, which stands
- * for gravity. */
+/* Acceleration and force of one body; its parent's are known. The base accelerates upward in
+ * place of gravity. */
 TB_STATIC void accelerate_body(tb_dynamics *d, int32_t b, const tb_real *u, tb_vec3 gravity)
 {
     const tb_model *m = d->model;
@@ -561,7 +561,7 @@ TB_STATIC void accelerate_body(tb_dynamics *d, int32_t b, const tb_real *u, tb_v
                                 tb_force_cross(d->velocities[b], momentum));
 }
 
-/* Every body carries the forces of those behind it ... */
+/* Every body carries the forces of the bodies behind it ... */
 TB_STATIC void gather_forces(tb_dynamics *d, const tb_model_tree *tree)
 {
     const tb_model *m = d->model;
@@ -571,7 +571,7 @@ TB_STATIC void gather_forces(tb_dynamics *d, const tb_model_tree *tree)
     }
 }
 
-/* ... of which a dof feels what is along its axis. */
+/* ... and a dof feels the component along its axis. */
 TB_STATIC tb_real dof_bias(const tb_dynamics *d, int32_t dof)
 {
     return tb_motion_dot(d->axes[dof], d->forces[d->model->dofs[dof].body]);

@@ -1,11 +1,12 @@
 /* Dynamics of kinematic trees: poses, motion axes, mass matrix and its sparse factor, bias forces.
  *
- * A tb_dynamics holds what one world needs of this within a step; its arrays come from the step's
+ * A tb_dynamics holds these quantities of one world within a step; its arrays come from the step's
  * arena. The mass matrix is stored by rows along the kinematic chains: row i holds (i, i), (i,
  * parent(i)), ... and is factorized in place into M = L' D L without fill-in (Featherstone 6.5).
  * With H = D^1/2 L, M^-1 = H^-1 H^-T, and whitening W -> H^-T W keeps the sparsity of W: it only
  * ever moves numbers from a dof to its ancestors. Trees of one free body with its centre of mass at
- * the origin skip all that: their M is constant, and nothing is stored that their pose tells. */
+ * the origin skip all that: their M is constant, and nothing is stored that follows from their
+ * pose. */
 #ifndef TB_DYNAMICS_H
 #define TB_DYNAMICS_H
 
@@ -26,7 +27,7 @@ typedef struct tb_dynamics {
     tb_motion *accelerations; /* bodies, scratch of the bias */
     tb_force *forces;         /* bodies, scratch of the bias */
     tb_inertia *composites;   /* bodies, scratch of the mass matrix */
-    /* bodies, about O: what implicit drag adds to the mass matrix, and to nothing else; NULL: none */
+    /* bodies, about O: added mass of implicit drag, in the mass matrix alone; NULL: none */
     const tb_inertia *drag;
     tb_real *mass;         /* rows along the chains; after tb_dynamics_factor: L, and D on (i, i) */
     tb_real *inverse_root; /* dofs: D^-1/2 */
@@ -86,7 +87,7 @@ TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
 #define tb_dynamics_unwhiten TB_SYMBOL(tb_dynamics_unwhiten)
 TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, double *x);
 
-/* The same for the dofs of one tree; x stands for all. */
+/* The same for the dofs of one tree; x has the dofs of all. */
 #define tb_dynamics_unwhiten_tree TB_SYMBOL(tb_dynamics_unwhiten_tree)
 TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree,
                                          double *x);
@@ -103,7 +104,7 @@ TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3
 TB_EXTERN void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt,
                                      tb_real *q);
 
-/* The same for one tree; u and q stand for all. */
+/* The same for one tree; u and q are those of all. */
 #define tb_dynamics_integrate_tree TB_SYMBOL(tb_dynamics_integrate_tree)
 TB_EXTERN void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree,
                                           const tb_real *u, tb_real dt, tb_real *q);

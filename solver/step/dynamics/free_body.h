@@ -1,6 +1,6 @@
-/* A single free body on its own: its inverse mass matrix, its velocity if nothing pushed, its way.
- * One body wide; begin.c and world.c step the bodies of any world by it, large_motion.h those of a
- * world that fills a card. */
+/* A single free body alone: its inverse mass matrix, its free velocity, its motion. One body
+ * wide; begin.c and world.c step the bodies of any world by it, large_motion.h the bodies of a
+ * large world. */
 #ifndef TB_FREE_BODY_H
 #define TB_FREE_BODY_H
 

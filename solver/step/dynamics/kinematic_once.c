@@ -1,5 +1,5 @@
-/* Bodies that move as they are told. The processor compiles this once, in double, for the float
- * stepper too; a card's float build turns them in float. */
+/* Prescribed motion of kinematic bodies. The processor compiles this once, in double, for the
+ * float stepper too; a card's float build turns them in float. */
 #include "step/step.h"
 
 TB_EXTERN void tb_kinematic_move(double *numbers, int32_t count, double dt)

@@ -1,5 +1,5 @@
-/* Large-world mode: what a step leaves (world.c): velocities and coordinates, what the next step starts
- * its contacts from, the certificate, and contacts as records. */
+/* Large world: results of a step (world.c): velocities and coordinates, the cache for the next
+ * step's contacts, the certificate, and contacts as records. */
 #ifndef TB_LARGE_FINISH_H
 #define TB_LARGE_FINISH_H
 
@@ -75,7 +75,7 @@ TB_STATIC void tb_large_stage_commit(const tb_large_world *f)
     TB_GRID_EACH(i, f->control->contacts) tb_large_remember(f, i);
     TB_GRID_EACH(i, f->plan.shapes)
     {
-        /* contacts stand in the order of their pairs, and those in that of their finders */
+        /* contacts are sorted by pair, and pairs by finder */
         const int32_t from = f->found_from[i], end = f->found_from[i + 1];
         const int32_t first = (int32_t)(uint32_t)f->touching_from[from];
         f->cache_from[f->sorted_order[i]] = first;
@@ -125,8 +125,8 @@ TB_STATIC void tb_large_stage_finish(const tb_large_world *f)
 
 /* ---- records ---- */
 
-/* Records that came with the state: by finder, and which they were. Those of shapes that collide with
- * nothing, which a snapshot may name, come last and count for nothing. */
+/* Sorts the records that came with the state by finder. Records of shapes that collide with
+ * nothing, which a snapshot may name, come last and are ignored. */
 TB_STATIC void tb_large_stage_sort_records(const tb_large_world *f)
 {
     if (tb_large_idles(f)) return;

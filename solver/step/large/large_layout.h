@@ -152,7 +152,7 @@ static inline size_t tb_large_lay_out_records(tb_large_world *f, unsigned char *
     return size;
 }
 
-/* What the options say, in working precision. */
+/* Sets the options, in working precision. */
 static inline void tb_large_set_options(tb_large_world *f, const tb_step_options *options,
                                         const tb_model *model)
 {
@@ -168,7 +168,7 @@ static inline void tb_large_set_options(tb_large_world *f, const tb_step_options
     f->options.solve.cancelled_context = NULL;
 }
 
-/* Room to begin with; what is missing is learnt. */
+/* First capacities; they grow where a step finds them too small. */
 static inline tb_large_capacity tb_large_first_capacity(const tb_large_plan *plan)
 {
     tb_large_capacity c;
@@ -181,7 +181,8 @@ static inline tb_large_capacity tb_large_first_capacity(const tb_large_plan *pla
     return c;
 }
 
-/* More of what was missing: half as much again as was asked for. False: as much cannot be had. */
+/* Enlarges capacities that were too small to one and a half times the need. False: as much
+ * cannot be had. */
 static inline bool tb_large_grow(tb_large_capacity *c, const tb_large_control *control)
 {
     const int32_t most = INT32_MAX / 2;

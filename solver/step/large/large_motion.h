@@ -1,4 +1,4 @@
-/* Large-world mode: what the first stages of a step do with each body and shape (begin.c, detect.c). */
+/* Large world: the first stages of a step, for each body and shape (begin.c, detect.c). */
 #ifndef TB_LARGE_MOTION_H
 #define TB_LARGE_MOTION_H
 
@@ -62,7 +62,7 @@ TB_LANE void tb_large_begin_free(const tb_large_world *f, int32_t t)
     if (!m.finite) tb_large_stop(f, TB_LARGE_DIVERGED);
 }
 
-/* A body that stands still, or moves with the kinematic body that it is fixed to. */
+/* A fixed body, or one that moves with the kinematic body that it is fixed to. */
 TB_LANE void tb_large_begin_fixed(const tb_large_world *f, int32_t i)
 {
     const tb_large_fixed *fixed = &f->plan.fixed_bodies[i];
@@ -175,7 +175,7 @@ TB_LANE tb_box_tree tb_large_tree_of(const tb_large_world *f)
     return t;
 }
 
-/* Nodes, and where bodies stand along the curve. */
+/* Nodes, and the places of bodies along the curve. */
 TB_STATIC void tb_large_stage_tree(const tb_large_world *f)
 {
     if (tb_large_stopped(f)) return;

@@ -1,9 +1,6 @@
-/* Large-world mode: which shapes may touch, and where (detect.c).
+/* Large world: which shapes may touch, and where (detect.c).
  *
- * Every pair is found by one of its shapes: by the one that is in the tree where the other is large,
- * else by the one that comes first in the model. Pairs stand by the places of their finders along
- * the Morton curve, so that what comes after finds its bodies near each other; partners of one
- * finder stand in the model's order. */
+ * One shape finds each pair: the one in the tree if the other is large, else the first in the model. Pairs are sorted by the places of their finders along the Morton curve, so that later stages find their bodies near each other; partners of one finder are in the model's order. */
 #ifndef TB_LARGE_PAIRS_H
 #define TB_LARGE_PAIRS_H
 

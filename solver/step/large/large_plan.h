@@ -21,10 +21,10 @@ typedef struct tb_large_plan {
     int32_t trees, fixed, shapes, small, large;
     int32_t bodies, coordinates, dofs, kinematic, model_shapes; /* of the model */
     bool round;      /* only balls about the centres of their bodies move (see coloured.h) */
-    bool only_balls; /* among what moves, and planes else: no pair needs more than one point */
+    bool only_balls; /* among moving shapes, with planes else: no pair needs more than one point */
     tb_large_fixed *fixed_bodies; /* fixed */
     int32_t *shape_slots;         /* shapes */
-    int32_t *small_shapes;        /* small: those in the tree */
+    int32_t *small_shapes;        /* small shapes, those in the tree */
     int32_t *large_shapes;        /* large */
     int32_t *first_shapes;        /* slots: first shape of each, -1: none */
     int32_t *shape_of_model;      /* model shapes: place in the list, -1 */

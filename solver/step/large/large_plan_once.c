@@ -1,4 +1,4 @@
-/* Large-world mode on the host: which worlds it takes, and what it wants to know of a model. */
+/* Large world on the host: which worlds it takes, and the tables that it needs of a model. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ const char *tb_large_refuses(const tb_model *model, const tb_step_options *optio
 
 /* ---- the plan ---- */
 
-/* Bodies that no dof moves, with their poses in the frame of what they are fixed to. */
+/* Bodies that no dof moves, with their poses in the frame of the body that they are fixed to. */
 static void list_fixed(const tb_model *m, tb_large_plan *plan, int32_t *numbers)
 {
     int32_t count = 0;

@@ -61,8 +61,8 @@ TB_STATIC void tb_large_stage_colour(const tb_large_world *f)
     if (TB_GRID_LEADER) f->control->rounds = rounds;
 }
 
-/* Where each colour begins, and how many contacts its units have. A colour above the first 64 is that of
- * a round; of more rounds than there is room for colours the keys may not have been sorted whole. */
+/* Start of each colour, and the number of contacts of its units. A colour above the first 64 is
+ * that of a round; with more rounds than colours the keys may not be sorted completely. */
 TB_STATIC void tb_large_stage_order(const tb_large_world *f)
 {
     if (tb_large_stopped(f)) return;
@@ -93,7 +93,8 @@ TB_STATIC void tb_large_stage_order(const tb_large_world *f)
 
 /* ---- rows ---- */
 
-/* What the last step left to a contact, by its finder, the other shape and the feature; NULL. */
+/* Memory of a contact from the last step, by its finder, the other shape and the feature; or
+ * NULL. */
 TB_LANE const tb_large_memory *tb_large_remembered(const tb_large_world *f, tb_large_pair pair,
                                                    uint64_t feature)
 {
@@ -241,7 +242,7 @@ TB_LANE void tb_large_fill(const tb_large_world *f, bool round)
     if (tb_large_stopped(f)) return;
     TB_GRID_EACH(i, f->control->units) tb_large_fill_unit(f, round, i);
 
-    /* bodies that the sweeps have, at rest: velocities are those that impulses make */
+    /* bodies of the sweeps start at rest: their velocities are those that impulses cause */
     const tb_quad none = tb_quad_of(tb_v3(0, 0, 0), 0);
     TB_GRID_EACH(i, f->plan.shapes)
     {

@@ -1,15 +1,15 @@
-/* One world that fills a card: its numbers there, and the stages of a step over them.
+/* A large world: its numbers on the card, and the stages of a step over them.
  *
- * Large-world mode takes worlds of single free bodies, bodies that stand still and bodies that move as
- * they are told, with planes and any convex shapes, and contacts with or without sliding friction
- * (tb_large_plan says which); all else is for the batch. A stage is a function that all lanes of one
- * launch run (base/grid.h); gpu/large/large_stages.h launches them in their order:
+ * Large-world mode takes worlds of single free bodies, fixed bodies and kinematic bodies, with
+ * planes and any convex shapes, and contacts with or without sliding friction (tb_large_plan
+ * decides); the batch takes all others. A stage is a function that all lanes of one launch run
+ * (base/grid.h); gpu/large/large_stages.h launches them in their order:
  *
  *     begin     poses, twists and free velocities                     large_motion.h
  *     boxes     swept boxes, their bounds                             large_motion.h
  *     codes     Morton codes; then a radix sort                       large_motion.h
  *     tree      nodes, then boxes from the leaves up                  collide/broad/box_tree.h
- *     find      what every shape meets; prefix sums; pairs            large_pairs.h
+ *     find      partners of every shape; prefix sums; pairs            large_pairs.h
  *     narrow    points of pairs; prefix sums                          large_pairs.h
  *     units     pairs that touch                                      large_rows.h
  *     colour    of units; then a radix sort                           contact/colouring.h
@@ -17,10 +17,10 @@
  *     solve     coloured sweeps                                       solve/sweep/coloured_iterate.h
  *     finish    velocities, motion, cache, certificate                large_finish.h
  *
- * Counts stay on the card, in tb_large_control. A stage that finds too little room says how much it
- * would take and halts the world: later stages do nothing, its state is that of before the step, and
- * the host gives room and has the step made again. The order of contacts, colours and sums follows
- * from the state alone, so the same state gives the same bytes. */
+ * Counts stay on the card, in tb_large_control. A stage that finds a capacity too small records the
+ * need and halts the world: later stages do nothing, the state stays that of before the step, and
+ * the host enlarges the capacity and repeats the step. The order of contacts, colours and sums
+ * follows from the state alone, so the same state gives the same bytes. */
 #ifndef TB_LARGE_WORLD_H
 #define TB_LARGE_WORLD_H
 
@@ -33,7 +33,7 @@
 enum {
     TB_LARGE_SLOTS = 16,        /* partners that a shape notes as it looks for them */
     TB_LARGE_KINDS = 64,        /* pairs by the types of their shapes */
-    TB_LARGE_MOST_BLOCKS = 4096 /* of a launch whose lanes wait for each other */
+    TB_LARGE_MOST_BLOCKS = 4096 /* most blocks of a launch whose lanes wait for each other */
 };
 
 /* ---- on the card ---- */
@@ -73,7 +73,7 @@ typedef struct tb_large_body {
     tb_quad inertia[2]; /* inverse, world: xx, yy, zz, xy; xz, yz, largest */
 } tb_large_body;
 
-/* What the next step starts a contact from. */
+/* Start of a contact in the next step. */
 typedef struct tb_large_memory {
     tb_real normal;
     tb_vec3 slip;
@@ -106,7 +106,7 @@ typedef struct tb_large_world {
     tb_large_capacity capacity;
     tb_large_control *control;
 
-    /* the state, and what it was when the call began */
+    /* the state, and its values at the start of the call */
     double *q, *u, *kinematic;
     const double *applied, *wrenches;
     double *saved_q, *saved_u, *saved_kinematic;
@@ -149,7 +149,7 @@ typedef struct tb_large_world {
     uint64_t *cache_feature;
     tb_large_memory *cache;
 
-    /* on the way in and out */
+    /* records read and written */
     const tb_contact_record *old_records;
     tb_contact_record *records;
     int32_t number_of_records;

@@ -26,7 +26,7 @@ typedef struct planar_guest {
 /* One island of one world. */
 typedef struct planar_solve {
     planar_guest *guest;
-    int32_t island, row; /* of the guest; first row in `p` */
+    int32_t island, row; /* island of the world; first row in `p` */
     tb_problem problem;
     tb_betz_run run;
     tb_status status;
@@ -204,7 +204,7 @@ static void open_solve(void *context, int32_t i, int32_t thread)
     s->run.done = s->status != TB_OK;
 }
 
-/* Where the island's numbers stand among those of all. */
+/* Offsets of the island's numbers among those of all. */
 static void place_solve(planar_context *c, int32_t i)
 {
     tb_betz_batch *b = &c->batch;
@@ -405,7 +405,7 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
     return status;
 }
 
-/* `devices` and `describe` are never asked of it: it stands behind the GPU's own. */
+/* `devices` and `describe` are never called: this backend wraps the GPU's own. */
 const tb_backend tb_backend_planar = {.abi = TB_BACKEND_ABI,
                                       .name = "gpu",
                                       .create = create,

@@ -23,7 +23,7 @@ typedef struct tb_planar_islands {
     tb_segment *segments;
     double *values, *c, *warm, *speeds;
     uint8_t *known;
-    tb_solution *solutions; /* islands; arrays are parts of those below */
+    tb_solution *solutions; /* islands; their arrays are parts of those below */
     double *lambda, *xi, *whitened;
     uint8_t *statuses;
     tb_solve_history *histories; /* islands */

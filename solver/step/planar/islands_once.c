@@ -69,7 +69,7 @@ static tb_status find_islands(tb_planar_islands *s, tb_arena *arena)
     return TB_OK;
 }
 
-/* Copies an island's contacts behind those of the islands before it. */
+/* Appends an island's contacts to those of the islands before it. */
 static void fill_island(tb_planar_islands *s, tb_planar_island *own)
 {
     const tb_problem *p = s->problem;

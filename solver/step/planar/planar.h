@@ -1,16 +1,17 @@
-/* Worlds in a plane, stepped by Betz's scheme (Solving Rigid Multibody Physics Dynamics Using Proximal
- * Point Functions on the GPU, RPI 2011, chapter 2): TB_SCHEME_PLANAR.
+/* Worlds in a plane, stepped by Betz's scheme (Solving Rigid Multibody Physics Dynamics Using
+ * Proximal Point Functions on the GPU, RPI 2011, chapter 2): TB_SCHEME_PLANAR.
  *
- * A body has the coordinates (x, y, theta) of its centre of mass; outlines are convex polygons and discs.
- * In a model, such a body hangs on the world by two slides and a hinge behind them, whose axis is the
- * plane's normal, and its shapes are prisms, cylinders along the normal, or spheres. One step:
+ * A body has the coordinates (x, y, theta) of its centre of mass; outlines are convex polygons and
+ * discs. In a model, such a body is joined to the world by two slides and a hinge behind them,
+ * whose axis is the plane's normal, and its shapes are prisms, cylinders along the normal, or
+ * spheres. One step:
  *
  *     nu' = nu + M^-1 (p_ext + W_n p_n + W_f p_f),    q' = q + h nu'                       (2.31, 2.32)
  *     0 <= p_n  orthogonal to  gap / h + W_n' nu' >= 0,    p_f = prox_[-mu p_n, mu p_n](p_f - r W_f' nu')
  *
- * with gaps, normals and levers of the step's beginning, t = (n_y, -n_x), no restitution, no slop and no
- * bound on the speed at which a penetration is given back. The contacts are a tb_problem of planar
- * blocks, which every solver takes that knows their law. */
+ * with gaps, normals and levers of the step's beginning, t = (n_y, -n_x), no restitution, no slop
+ * and no bound on the speed at which a penetration is given back. The contacts are a tb_problem of
+ * planar blocks, which every solver takes that knows their law. */
 #ifndef TB_PLANAR_H
 #define TB_PLANAR_H
 
@@ -38,7 +39,7 @@ typedef struct tb_planar_body {
 /* An outline in the plane: a disc where radius > 0, a half plane where count is 1, else a polygon,
  * counter-clockwise. */
 typedef struct tb_planar_shape {
-    int32_t shape, owner;       /* model index; index in `bodies`, -1: it stands still */
+    int32_t shape, owner;       /* model index; index in `bodies`, -1: fixed */
     int32_t first, count;       /* in `corners` and `points` */
     double radius;              /* m */
     tb_planar_vec centre, half; /* m, of the box around it, now */
@@ -52,9 +53,10 @@ typedef struct tb_planar_world {
     int32_t number_of_bodies;
     tb_planar_shape *shapes;
     int32_t number_of_shapes;
-    tb_planar_vec *corners; /* of shapes, about the centre of mass with the body's angle 0; of those
-                               that stand still, in the plane; of a half plane its normal and offset */
-    tb_planar_vec *points;  /* the same, now */
+    tb_planar_vec *
+        corners; /* of shapes, about the centre of mass with the body's angle 0; of fixed shapes, in the plane; of
+ * a half plane its normal and offset */
+    tb_planar_vec *points; /* the same, now */
     int32_t number_of_corners;
 } tb_planar_world;
 
@@ -90,7 +92,7 @@ int32_t tb_planar_collide(const tb_planar_world *world, int32_t a, int32_t b, do
 tb_status tb_planar_detect(const tb_planar_world *world, double dt, double margin, int32_t threads,
                            tb_arena *arena, tb_planar_contact **contacts, int32_t *count);
 
-/* What a solve of a planar world starts from. */
+/* Start of a planar world's solve. */
 typedef struct tb_planar_solve {
     const tb_solve_options *options;
     const double *warm;      /* rows, N s */
@@ -102,9 +104,9 @@ typedef struct tb_planar_solve {
 /* One step of one world by TB_SCHEME_PLANAR; the contract of tb_world_step. */
 tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
                          tb_certificate *certificate, tb_error *error);
-/* The same in halves, between which all islands of many worlds can be solved at once. `stepping` is in
- * the workspace's arena; its islands are NULL where the world has no contacts. A step whose first half
- * fails has no second. */
+/* The same in halves, between which all islands of many worlds can be solved at once. `stepping` is
+ * in the workspace's arena; its islands are NULL if the world has no contacts. A step whose first
+ * half fails has no second. */
 typedef struct tb_planar_stepping tb_planar_stepping;
 tb_status tb_planar_step_begin(tb_state *state, const tb_step_options *options,
                                tb_workspace *workspace, tb_certificate *certificate,

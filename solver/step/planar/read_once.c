@@ -1,11 +1,11 @@
-/* Reading a model as a planar world, and refusing by name what is none. */
+/* Reads a model as a planar world, and refuses other models with the name of the offending part. */
 #include "step/planar/planar.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double SLANT =
-    1e-6; /* of unit vectors: what counts as in the plane or along its normal */
+    1e-6; /* of unit vectors: tolerance for being in the plane or along its normal */
 
 typedef struct frame {
     double position[3], rotation[9]; /* in the world */
@@ -66,7 +66,7 @@ static tb_planar_vec point_in_plane(const tb_planar_world *w, const frame *f, co
     return in_plane(w, p);
 }
 
-/* ---- what does not fit ---- */
+/* ---- refusals ---- */
 
 static tb_status refuse(const tb_model *m, tb_handle_kind kind, int32_t index, const char *what,
                         tb_error *error)
@@ -193,8 +193,8 @@ static double cross(tb_planar_vec o, tb_planar_vec a, tb_planar_vec b)
     return (a.x - o.x) * (b.y - o.y) - (a.y - o.y) * (b.x - o.x);
 }
 
-/* The convex hull of some points in place, counter-clockwise, without corners on straight edges (Andrew
- * 1979); returns its number of corners. `scratch` has room for 2 count. */
+/* The convex hull of some points in place, counter-clockwise, without corners on straight edges
+ * (Andrew 1979); returns its number of corners. `scratch` holds 2 count points. */
 static int32_t hull_of(tb_planar_vec *p, int32_t count, tb_planar_vec *scratch)
 {
     double size = 0;

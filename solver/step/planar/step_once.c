@@ -26,14 +26,14 @@ struct tb_planar_stepping {
 };
 typedef tb_planar_stepping stepping;
 
-/* ---- what pushes before contacts do ---- */
+/* ---- forces before contacts ---- */
 
 static double along(const double axis[3], const double v[3])
 {
     return axis[0] * v[0] + axis[1] * v[1] + axis[2] * v[2];
 }
 
-/* Force (N) at the centre of mass and torque (N m) on a body from what a caller applied. */
+/* Force (N) at the centre of mass and torque (N m) on a body by the caller's applied forces. */
 static void applied_force(const tb_planar_world *w, const tb_planar_body *b, const tb_state *state,
                           double f[3])
 {
@@ -304,7 +304,7 @@ static void certify(const stepping *s, tb_certificate *c)
     }
 }
 
-/* Work (J) of contacts over the step, p (W' nu + W' nu') / 2: what they take from the energy, and give
+/* Work (J) of contacts over the step, p (W' nu + W' nu') / 2: negative for dissipation, positive
  * where they push penetrations apart. */
 static double contact_work(const stepping *s)
 {

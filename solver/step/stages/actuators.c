@@ -56,7 +56,7 @@ TB_STATIC double followed_setpoint(const tb_world *w, const tb_model_actuator *a
     return fmin(fmax(control, before - way), before + way);
 }
 
-/* What the gain is multiplied by: the control, or the activation. */
+/* The gain's input: the control, or the activation. */
 TB_STATIC double input_of(const tb_world *w, int32_t actuator)
 {
     const tb_model_actuator *a = &w->model->actuators[actuator];
@@ -119,8 +119,8 @@ typedef struct force_law {
     double rest, k, d;
 } force_law;
 
-/* Adds `scale` times a muscle's force, linearized at length l and velocity v. What would be an
- * unstable spring or damper stays at its value. */
+/* Adds `scale` times a muscle's force, linearized at length l and velocity v. A destabilising
+ * spring or damper term keeps its value at l and v. */
 TB_STATIC void add_muscle(force_law *law, tb_muscle_force f, double scale, double l, double v)
 {
     const double k = fmax(0.0, -scale * f.by_length), d = fmax(0.0, -scale * f.by_velocity);
@@ -209,7 +209,7 @@ TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t ac
 
 /* ---- pushing ---- */
 
-/* Adds an actuator's force to those of the dofs. */
+/* Adds an actuator's force to the forces of the dofs. */
 TB_STATIC void add_push(const tb_world *w, int32_t actuator, tb_real *force)
 {
     const double f = w->actuator_force[actuator];
@@ -291,7 +291,7 @@ TB_STATIC double force_now(const tb_world *w, int32_t actuator, const tb_actuato
     return fmin(fmax(law->constant - law->damping * velocity, law->lower), law->upper);
 }
 
-/* Keeps what the activations of a servo move on by at the end of the step. */
+/* Keeps the change of a servo's activations for the end of the step. */
 TB_STATIC void note_servo(tb_world *w, int32_t actuator)
 {
     const tb_model_actuator *a = &w->model->actuators[actuator];

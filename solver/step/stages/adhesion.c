@@ -2,19 +2,20 @@
  * contacts pull.
  *
  * An actuator's force is shared equally by the body's contacts; a surface's counts for each contact
- * (MuJoCo's XML reference, actuator/adhesion and body/geom/adhesion). Both act along the normals. Under the exact law an attraction a at a contact is the cone moved
- * down the normal by a: the contact opens where it is pulled by more than a, and friction is bounded
- * by mu times (net normal force + a). So a step takes the impulses dt a as given,
+ * (MuJoCo's XML reference, actuator/adhesion and body/geom/adhesion). Both act along the normals.
+ * Under the exact law an attraction a at a contact is the cone moved down the normal by a: the
+ * contact opens where it is pulled by more than a, and friction is bounded by mu times (net normal
+ * force + a). So a step applies the impulses dt a beforehand,
  *
  *     c <- c - G a dt,    u_free <- u_free - M^-1 W a dt,
  *
- * and solves for compressive impulses as ever. An actuator acts on contacts that are closed within the
- * slop or pushed in the last step, a surface also across its adhesion range. */
+ * and solves for compressive impulses as without adhesion. An actuator acts on contacts that are
+ * closed within the slop or pushed in the last step, a surface also across its adhesion range. */
 #include <math.h>
 
 #include "step/stages/stages.h"
 
-/* What the actuator pulls with, N. */
+/* Pull of the actuator, N. */
 TB_STATIC double adhesion_force(const tb_world *w, int32_t actuator)
 {
     const tb_model_actuator *a = &w->model->actuators[actuator];

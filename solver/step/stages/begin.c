@@ -52,7 +52,8 @@ TB_STATIC void load_state(tb_world *w)
 
 /* ---- forces ---- */
 
-/* Keeps what joint springs and dampers give, for the account of energy. False if memory is refused. */
+/* Keeps the forces of joint springs and dampers for the account of energy. False if memory is
+ * refused. */
 TB_STATIC bool keep_spring_force(tb_world *w)
 {
 #ifdef TB_SINGLE
@@ -117,7 +118,7 @@ TB_STATIC tb_status mean_bias(tb_world *w, tb_real *bias)
     tb_dynamics_solve(d, mean);
     TB_EACH (i, dofs) mean[i] = w->u[i] + w->dt * mean[i];
     tb_team_sync();
-    /* what comes as rows pulls too: without it the prediction is of first order only */
+    /* rows push too: without them the prediction is of first order only */
     const bool second_order = w->theta != 1 && w->dt > 0;
     if (second_order && m->number_of_actuators + m->number_of_tendons > 0 &&
         tb_servos_predict(w, mean) != TB_OK)

@@ -1,7 +1,7 @@
 /* Blocks of rows: from force directions W over kinematic chains to whitened rows Y = H^-T W.
  *
  * A block's rows share one list of dofs: the union of the chains from its leaves to their roots,
- * ascending, so every ancestor stands before its descendants. Whitening walks the list from the
+ * ascending, so every ancestor comes before its descendants. Whitening walks the list from the
  * leaves down: a dof's entry is final when it is reached, it is pushed on to its ancestors, which
  * are all in the list, and then scaled. */
 #include <string.h>
@@ -36,7 +36,7 @@ TB_STATIC void *grow(tb_arena *arena, const void *old, size_t size, int64_t coun
     ((type *)grow((w)->arena, (w)->array, sizeof(type), (count), GROWN(count, extra)))
 #define GROWN(count, extra) ((count) + (extra) + (count) / 2 + 64)
 
-/* All lanes ask for the same, and wait for each other around what the leader writes down. */
+/* All lanes call it with the same arguments, and wait for each other around the leader's writes. */
 TB_EXTERN bool tb_segment_reserve(tb_world *world, int32_t segments)
 {
     tb_world *w = world;
@@ -160,8 +160,8 @@ TB_STATIC void merge_chains(const tb_model *m, tb_chains *chains, const int32_t 
     chains->width = width;
 }
 
-/* Union of more chains than merge_chains has heads for (long tendons): by marks, which stand where
- * the sides will. */
+/* Union of more chains than merge_chains has heads for (long tendons): by marks, in the memory
+ * of `sides`. */
 TB_STATIC void merge_many_chains(const tb_model *m, tb_chains *chains, const int32_t *leaves,
                                  int32_t number_of_leaves)
 {
@@ -280,7 +280,8 @@ TB_EXTERN void tb_block_store_chains(const tb_world *world, tb_chains *chains, i
     }
 }
 
-/* The union of the chains above `leaves`, which may be at hand; false if memory is refused. */
+/* Makes the union of the chains above `leaves` current, unless it is already; false if memory is
+ * refused. */
 TB_STATIC bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const bool two = number_of_leaves == 2;
@@ -352,7 +353,7 @@ TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, co
 
 /* ---- whitening ---- */
 
-/* x <- (s x, C' x), the transpose of what tb_dynamics_unwhiten does */
+/* x <- (s x, C' x), the transpose of tb_dynamics_unwhiten's step */
 TB_STATIC void whiten_single_free(const tb_model_tree *tree, tb_real *x)
 {
     const double *c = tree->inverse_root;

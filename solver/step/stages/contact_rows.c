@@ -1,15 +1,14 @@
 /* Contacts become rows: force directions, free velocities, restitution and gap terms, warm start.
  *
- * Rows are written about the point midway between both surfaces, the same for A and B, so that what
- * moves both bodies alike drops out exactly. c of a row is what xi would be without impulses (Nützi
+ * Rows are written about the point midway between both surfaces, the same for A and B, so that a
+ * common motion of both bodies drops out exactly. c of a row is its xi without impulses (Nützi
  * 4.31): its free velocity, plus e times the velocity before where the contact closes, plus gap /
- * time where it has a gap to bridge (Betz 2.33). Penetrations are given back by recovery.c.
+ * time where it has a gap to bridge (Betz 2.33). recovery.c removes penetrations.
  *
  * Two points of a body cannot move along the line between them: such rows depend on each other, and
- * what rounding leaves in c against that no small impulses can mend, only some as large as friction
- * bears. With bodies a meter from their tree's root a float's rounding there is as large as a
- * residual of 1e-6. So free velocities are those of the body, the same for all its points, and taken
- * to the point in double. */
+ * if rounding makes their c inconsistent, only impulses as large as friction allows satisfy them.
+ * For bodies a meter from their tree's root a float's rounding amounts to a residual of 1e-6. So
+ * free velocities are computed once for the body and taken to each point in double. */
 #include <math.h>
 #include <string.h>
 
@@ -209,7 +208,7 @@ TB_STATIC void draft_record(const tb_world_contact *c, const directions *k, tb_r
             sqrt(last->velocity[1] * last->velocity[1] + last->velocity[2] * last->velocity[2]);
 }
 
-/* Room for `extra` more records. */
+/* Reserves memory for `extra` more records; false if refused. */
 TB_STATIC bool reserve_records(tb_world *w, int32_t extra)
 {
     if (extra > INT32_MAX - w->number_of_contacts) return false;
@@ -231,8 +230,8 @@ TB_STATIC bool reserve_records(tb_world *w, int32_t extra)
     return true;
 }
 
-/* How a shape's surface moves past the shape at a point: what is tangential to a contact of this
- * normal, and the spin about the normal. */
+/* Motion of a conveying surface relative to its shape at a point: the part tangential to a
+ * contact of this normal, and the spin about the normal. */
 TB_STATIC tb_motion surface_motion(const tb_world *w, int32_t index, tb_vec3 point, tb_vec3 normal)
 {
     const tb_model_shape *shape = &w->model->shapes[index];
@@ -255,8 +254,8 @@ TB_STATIC tb_motion surface_motion(const tb_world *w, int32_t index, tb_vec3 poi
     return motion;
 }
 
-/* W of a contact on the chains at hand. Returns the normal velocity before the step; *given: what
- * the bodies' own motions have in it. */
+/* W of a contact on the given chains. Returns the normal velocity before the step; *given: the
+ * velocity prescribed by kinematic bodies and conveying surfaces. */
 TB_STATIC tb_real fill_contact(const tb_world *w, const tb_chains *chains,
                                const tb_world_contact *c, const directions *k, tb_real *values,
                                tb_motion *given)
@@ -279,7 +278,7 @@ typedef struct free_motion {
     double spin[3], velocity[3];
 } free_motion;
 
-/* What u_free gives the body on a side of a contact, at its point. */
+/* Velocity by u_free of the body on a side of a contact, at its point. */
 TB_STATIC free_motion free_motion_of(const tb_world *w, const tb_chains *chains,
                                      const tb_world_contact *c, int s)
 {
@@ -321,7 +320,7 @@ TB_STATIC double along_of(tb_vec3 direction, const double v[3])
     return (double)direction.x * v[0] + (double)direction.y * v[1] + (double)direction.z * v[2];
 }
 
-/* W_row . u_free of row n, of what both sides have. */
+/* W_row . u_free of row n, over both sides. */
 TB_STATIC double free_speed(const tb_world_contact *c, const directions *k, const tb_chains *chains,
                             const free_motion motions[2], int32_t n)
 {
@@ -422,7 +421,7 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
     return true;
 }
 
-/* A generous bound of the rows' numbers will do: what is not written costs nothing. */
+/* An upper bound of the rows' numbers is enough: unused memory costs nothing. */
 TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
 {
     tb_world *w = world;

@@ -1,14 +1,11 @@
-/* What a contact's rows are made of beside directions: its law, what stands in c of its normal row,
- * which open contacts Moreau's rule leaves out, and the friction that the last step leaves to it.
- * One contact wide; contact_rows.c assembles a world's rows from it, large_rows.h those of a world
- * that fills a card. */
+/* Terms of a contact's rows beside directions: its law, the terms in c of its normal row, the open contacts that Moreau's rule leaves out, and its friction from the last step. One contact wide; contact_rows.c assembles a world's rows from it, large_rows.h those of a large world. */
 #ifndef TB_CONTACT_TERMS_H
 #define TB_CONTACT_TERMS_H
 
 #include "contact/contact.h"
 #include "model/model.h"
 
-/* What a step's contacts have in common. */
+/* Timing shared by a step's contacts. */
 typedef struct tb_contact_timing {
     tb_real dt;             /* s */
     tb_real theta;          /* 1: Stewart-Trinkle; 1/2: Moreau */
@@ -66,8 +63,8 @@ TB_FN tb_real tb_recovery_velocity(tb_real gap, tb_real slop, tb_real time, tb_r
     return tb_max(tb_min(gap + slop, 0) / time, -recovery_speed);
 }
 
-/* What stands in c of the normal row beside the free velocity. before: normal velocity at the start
- * of the step, m/s. */
+/* Term in c of the normal row beside the free velocity. before: normal velocity at the start of
+ * the step, m/s. */
 TB_FN tb_real tb_contact_bias(const tb_contact_timing *t, tb_real gap, tb_real restitution,
                               tb_real before)
 {
@@ -83,9 +80,9 @@ TB_FN tb_real tb_contact_bias(const tb_contact_timing *t, tb_real gap, tb_real r
     return gap / (t->dt * (1 - t->theta));
 }
 
-/* What a contact's normal row has in the recovery's problem beside its xi of the velocities (m/s):
- * the motion that the gap asks for less the bias that xi holds. Moreau's scheme recovers no
- * contacts: its midpoint gap is not that of the end. */
+/* Term of a contact's normal row in the recovery's problem beside its xi (m/s): the velocity
+ * that closes the gap, less the bias that xi has already. Moreau's scheme recovers no contacts:
+ * its midpoint gap is not that of the end. */
 TB_FN tb_real tb_contact_recovery(const tb_contact_timing *t, tb_real gap, tb_real bias)
 {
     if (t->theta != 1) return 0;
@@ -93,8 +90,8 @@ TB_FN tb_real tb_contact_recovery(const tb_contact_timing *t, tb_real gap, tb_re
            tb_recovery_velocity(gap, t->slop, t->dt, t->recovery_speed) - bias;
 }
 
-/* The bias of a large world's contact, whose sweeps have no pass of their own for recovery: the motion
- * that the gap asks for is part of its velocity. */
+/* The bias of a large world's contact, whose sweeps have no separate recovery: the velocity that
+ * closes the gap is part of it. */
 TB_FN tb_real tb_contact_bias_with_recovery(const tb_contact_timing *t, tb_real gap,
                                             tb_real restitution, tb_real before)
 {
@@ -134,8 +131,8 @@ TB_FN bool tb_contact_moreau_skips(const tb_contact_timing *t, tb_real gap, tb_r
     return !(way > gap && way > TB_R(0.5) * thin);
 }
 
-/* Two impulses along a contact's tangents as one vector in world axes: what is remembered of
- * friction, because tangents may turn between steps. */
+/* Two impulses along a contact's tangents as one vector in world axes: the form in which
+ * friction is remembered, because tangents may turn between steps. */
 TB_FN tb_vec3 tb_contact_slip(const double tangent1[3], const double tangent2[3], double impulse1,
                               double impulse2)
 {

@@ -7,8 +7,8 @@
 
 #include "model/model.h"
 
-/* Adds the control of the step that began at `time`; dt spaces the samples that are not older than
- * it: those of a new memory, or of a world whose time was set back. */
+/* Adds the control of the step that began at `time`. Samples that are not older (of a new
+ * memory, or of a world whose time was set back) are spaced by dt. */
 TB_FN void tb_keep_control(double *memory, int32_t count, double time, double control, double dt)
 {
     for (int32_t i = count - 1; i > 0; i--) {

@@ -1,6 +1,5 @@
 /* Contacts of one world: boxes that may meet within the step, pairs, contact points, and at once
- * their rows: what a contact is made of is then still in the cache.
- */
+ * their rows, while the contact's data is in the cache. */
 #include "step/stages/approach.h"
 #include "step/stages/stages.h"
 
@@ -147,8 +146,8 @@ TB_STATIC void tighten(const detection *d, int32_t i)
     d->tight[i] = true;
 }
 
-/* Whether two colliding shapes whose boxes overlap still do so when these are tight. A plane is under
- * everything: there the pair's own test is as quick. */
+/* True if two colliding shapes whose boxes overlap still overlap with tight boxes. A plane is
+ * below everything: there the pair's own test is as fast. */
 TB_STATIC bool are_near(const detection *d, tb_pair pair)
 {
     const int32_t *colliding = d->world->model->colliding_shapes;

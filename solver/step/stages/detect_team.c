@@ -4,7 +4,7 @@
  * Shapes, pairs and contacts are each a list whose items are independent, and every list's length
  * and order are known before the next one is begun: rows of the triangle of pairs give bits, bits
  * give pairs, pairs give counts of points, counts give every contact its block and rows. So lanes
- * write where a single one would have written. */
+ * write to the places where a single lane would write. */
 #ifdef TB_DEVICE
 
 #include "step/stages/stages.h"
@@ -12,7 +12,7 @@
 /* One pair of shapes that are near each other. */
 typedef struct tb_near {
     int32_t a, b;       /* model shapes */
-    int32_t count;      /* points; those of pairs that cannot move are left out */
+    int32_t count;      /* points; without those of pairs that cannot move */
     int32_t contact;    /* number of its first one; before, 1: the pair waits for room */
     int32_t row, value; /* of its first contact, from the first of all contacts */
     int32_t rows;       /* of a contact */
@@ -21,13 +21,13 @@ typedef struct tb_near {
     tb_contact_point *points;
 } tb_near;
 
-/* A union of chains, and what it is of. */
+/* A union of chains, and its leaves. */
 typedef struct tb_union {
     tb_chains chains;
     int32_t leaves[2];
 } tb_union;
 
-/* Where a contact's row stands that waits to be whitened. */
+/* A row that waits to be whitened. */
 typedef struct tb_waiting_row {
     int32_t chains, value; /* the union; first number, from that of all contacts */
 } tb_waiting_row;
@@ -163,8 +163,8 @@ TB_STATIC tb_status collide_others(const tb_near_list *list, int32_t deep, int32
     return deep > 0 || meshes > 0 ? TB_UNSUPPORTED : TB_OK;
 }
 #else
-/* Pairs whose cores overlap, `number` of them: each with a lane and a room of its own, as far as the
- * arena has room, and at least with one. */
+/* Pairs whose cores overlap, `number` of them: each by a lane with memory of its own, as far as
+ * the arena allows, at least one at a time. */
 TB_CALLED tb_status collide_deep(const detection *d, const tb_near_list *list, int32_t number,
                                  uint32_t *flags)
 {
@@ -227,7 +227,7 @@ TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
 
 /* ---- places ---- */
 
-/* The first pair with points that stands on the chains of this one, maybe itself. */
+/* The first pair with points on the same chains as this one, perhaps itself. */
 TB_STATIC int32_t first_alike(const tb_near_list *list, int32_t p)
 {
     const int32_t *leaves = list->pairs[p].leaves;
@@ -328,7 +328,7 @@ TB_STATIC void place_contacts(tb_near_list *list)
     tb_team_sync();
 }
 
-/* Room for the contacts behind the rows that there are. */
+/* Reserves memory for the contacts behind the present rows. */
 TB_STATIC tb_status make_room(tb_world *w, const tb_near_list *list)
 {
     if (TB_LEADER) {
@@ -359,7 +359,7 @@ TB_STATIC bool rows_wait(const tb_near_list *list)
     return rows < contacts * TB_CONTACT_COULOMB;
 }
 
-/* Whose contact is whose; what each pair's contacts stand on. */
+/* Numbers contacts by pair, and finds the chains of each pair's contacts. */
 TB_CALLED tb_status number_contacts(tb_world *w, tb_near_list *list)
 {
     const tb_model *m = w->model;
@@ -412,8 +412,8 @@ TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
     return first;
 }
 
-/* Numbers of a contact's rows that a lane keeps for itself while it works on them: there lanes in
- * step reach theirs together, while in the arena each one's stand elsewhere. */
+/* Numbers of a contact's rows that a lane keeps in its own memory while it works: lanes in step
+ * access these together, while those in the arena are scattered. */
 enum { OWN_NUMBERS = 48 };
 
 /* A contact of the list, seen from the lane that takes it. */
@@ -448,7 +448,7 @@ TB_STATIC tb_real take_contact(const tb_world *w, const tb_near_list *list, int3
     return fill_contact(w, t->chains, &t->contact, &t->k, t->values, given);
 }
 
-/* Block, rows and record of a contact that stands at these numbers. */
+/* Block, rows and record of a contact with these numbers. */
 TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_taken *t,
                              const tb_motion *given, tb_real before, int32_t number, int32_t row)
 {
@@ -471,7 +471,7 @@ TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_tak
     for (int32_t n = 0; t->values != t->home && n < t->count; n++) t->home[n] = t->values[n];
 }
 
-/* A contact that counts whatever it does: in one go, which leaves most of it in registers. */
+/* A contact that is kept in any case: written in one pass, mostly from registers. */
 TB_CALLED void write_at_once(const tb_world *w, const tb_near_list *list, int32_t i)
 {
     tb_taken t;
@@ -490,7 +490,7 @@ TB_STATIC void write_all(const tb_world *w, const tb_near_list *list, int32_t *c
     *rows = list->number_of_rows;
 }
 
-/* Moreau: some are skipped, and those behind them move up. */
+/* Moreau: some contacts are skipped, and later ones move up. */
 TB_CALLED void write_some(const tb_world *w, const tb_near_list *list, int32_t *contacts,
                           int32_t *rows)
 {
@@ -560,8 +560,7 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     if (status == TB_OK) status = number_contacts(w, &list);
     if (status == TB_OK) write_contacts(w, &list);
 
-    /* nothing but scratch stands behind the room that was taken for rows before the search, if that
-     * was enough */
+    /* if the memory reserved for rows before the search was enough, only scratch lies behind it */
     if (status == TB_OK && w->segments == before[0] && w->blocks == before[1] &&
         w->values == before[2] && w->c == before[3] && w->memory == before[4])
         tb_arena_return_to(w->arena, mark);

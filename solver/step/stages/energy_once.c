@@ -17,7 +17,7 @@ TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_a
     return TB_OK;
 }
 
-/* Of a spring whose force is -x (k + p0 x + p1 x^2). */
+/* Energy of a spring whose force is -x (k + p0 x + p1 x^2). */
 TB_STATIC double polynomial_energy(double k, const double p[2], double x)
 {
     return x * x * (k / 2 + x * (p[0] / 3 + x * p[1] / 4));
@@ -51,7 +51,7 @@ TB_CALLED double spring_energy(const tb_model *m, const double *q)
     return energy;
 }
 
-/* Energy of tendon springs at the poses in d, which are those of q. */
+/* Energy of tendon springs at the poses in d, the poses of q. */
 TB_CALLED double tendon_energy(const tb_dynamics *d, const double *q)
 {
     const tb_model *m = d->model;
@@ -104,7 +104,7 @@ TB_CALLED double gravity_energy(const tb_dynamics *d)
     return energy;
 }
 
-/* Of what runs with tendons, at velocities u of the dofs, J. */
+/* Energy of tendon armatures at velocities u of the dofs, J. */
 TB_CALLED double armature_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
 {
     const tb_model *m = d->model;
@@ -126,7 +126,7 @@ TB_CALLED double armature_energy(const tb_dynamics *d, const double *u, tb_arena
     return energy;
 }
 
-/* of bodies and armatures at u, whose velocities d has, J */
+/* of bodies and armatures at u, whose velocities are in d, J */
 TB_CALLED double kinetic_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
 {
     const tb_model *m = d->model;
@@ -141,7 +141,7 @@ TB_CALLED double kinetic_energy(const tb_dynamics *d, const double *u, tb_arena 
     return energy;
 }
 
-/* of gravity and springs at q, whose poses d has, J */
+/* of gravity and springs at q, whose poses are in d, J */
 TB_CALLED double potential_energy(const tb_dynamics *d, const double *q)
 {
     return spring_energy(d->model, q) + gravity_energy(d) + tendon_energy(d, q);
@@ -243,7 +243,7 @@ TB_CALLED double change_product(const tb_world *w, const world_motion *a, const 
     return sum;
 }
 
-/* Work of the actuators whose force is held over the step. */
+/* Work of actuators whose force is constant over the step. */
 TB_CALLED double held_force_work(const tb_world *w, const double *mean)
 {
     const tb_model *m = w->model;
@@ -256,8 +256,8 @@ TB_CALLED double held_force_work(const tb_world *w, const double *mean)
     return work;
 }
 
-/* Sum over the bodies of a' B b (J) for two velocities of the dofs, B what implicit drag adds to the
- * mass matrix. */
+/* Sum over the bodies of a' B b (J) for two velocities of the dofs, B the added mass of implicit
+ * drag. */
 TB_CALLED double drag_product(tb_world *w, const double *a, const double *b, tb_motion *motions,
                               const double *at_rest)
 {
@@ -371,7 +371,7 @@ TB_CALLED double conservative_power(const tb_world *w, const world_motion *motio
 /* m/s: energies of motions so slow are rounding */
 #define SMALLEST_SPEED 1e-6
 
-/* Whether a tree stands on a body that moves as it is told. */
+/* True if a tree's base is a kinematic body. */
 TB_STATIC bool bases_move(const tb_world *w)
 {
     const tb_model *m = w->model;
@@ -385,7 +385,7 @@ TB_STATIC bool bases_move(const tb_world *w)
     return false;
 }
 
-/* Room for a motion's bodies. */
+/* Memory for a motion's bodies. */
 TB_STATIC world_motion take_motion(tb_world *w, const double *u)
 {
     return TB_VALUE(world_motion){

@@ -192,7 +192,7 @@ TB_STATIC bool take_closure(tb_world *w, closure *c)
     return c->errors && c->velocities && c->biases;
 }
 
-/* No blocks, and no chains that stand in the segments of some. */
+/* Drops all blocks, and the chains in their segments. */
 TB_STATIC void drop_blocks(tb_world *w)
 {
     tb_world_sync(w); /* all are done with them */
@@ -230,7 +230,7 @@ TB_STATIC tb_status add_equalities_at(tb_world *w, const tb_real *q, const tb_re
     return TB_OK;
 }
 
-/* Assembles all equalities at q into fresh blocks; velocities are those under u. */
+/* Assembles all equalities at q into fresh blocks; velocities are those of u. */
 TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
 {
     tb_status status = TB_OK;

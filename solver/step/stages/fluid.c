@@ -67,7 +67,8 @@ TB_CALLED void find_body(tb_world *w, int32_t b)
     w->drag[b] = drag;
 }
 
-/* Every body carries the forces of those behind it, of which a dof feels what is along its axis. */
+/* Every body carries the forces of the bodies behind it, and a dof feels the component along its
+ * axis. */
 TB_CALLED void project_tree(tb_world *w, const tb_model_tree *tree)
 {
     const tb_model *m = w->model;

@@ -1,12 +1,12 @@
-/* What a medium does to one box or ellipsoid that moves through it.
+/* Forces of a medium on one box or ellipsoid that moves through it.
  *
  * The formulas are MuJoCo's (documentation, "Fluid forces"): for a box viscous drag as on a sphere
  * of its mean edge and quadratic drag face by face; for an ellipsoid added mass, the lifts of
  * Kutta-Joukowski and Magnus, and viscous and quadratic drag. Everything is in the frame of the box
  * or ellipsoid, about its centre, and shared by processors and cards.
  *
- * Drag also tells by how much it grows with the velocity, as one number for all directions that is
- * not too small for any: an implicit step adds that to the mass and stays stable. */
+ * Drag also returns its slope over the velocity, as one number that bounds all directions: an
+ * implicit step adds it to the mass and stays stable. */
 #ifndef TB_FLUID_H
 #define TB_FLUID_H
 
@@ -51,7 +51,7 @@ TB_FN tb_drag tb_fluid_box(const tb_model_fluid *f, tb_real density, tb_real vis
     return drag;
 }
 
-/* What the medium that an ellipsoid carries along gives: momentum crossed with velocity. */
+/* Force of an ellipsoid's added mass: momentum crossed with velocity. */
 TB_FN void tb_fluid_added(const tb_model_fluid *f, tb_real density, tb_vec3 v, tb_vec3 w,
                           tb_drag *drag)
 {

@@ -1,4 +1,4 @@
-/* Everything that is not a contact and still pushes by a set-valued law: actuators, dry friction,
+/* Rows of all set-valued laws but contacts: actuators, dry friction,
  * limits, tendons, equalities.
  *
  * An actuator whose force falls with the speed, f = constant - damping v, is a row with compliance
@@ -262,8 +262,8 @@ TB_STATIC void write_row(const tb_world *w, const tb_chains *chains, const tb_bl
     tb_block_whiten_row(w, chains, values);
 }
 
-/* Rows that may be, one for each lane, from this lane's k-th on: those that are go behind each
- * other. */
+/* Rows of one round, one for each lane, from this lane's k-th on; the rows that exist are
+ * packed. */
 TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, int32_t k,
                               tb_chains *chains)
 {
@@ -323,8 +323,8 @@ TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
 
 /* ---- prediction ---- */
 
-/* Adds to u what force = constant - damping v, within its limits, gives it within the step, v taken
- * at its end. push: dofs, scratch. */
+/* Adds to u the effect of force = constant - damping v, within its limits, over the step, v
+ * taken at its end. push: dofs, scratch. */
 TB_STATIC void predict_push(const tb_world *w, const tb_transmission *t, const tb_actuator_law *law,
                             tb_real *push, tb_real *u)
 {
@@ -397,8 +397,8 @@ TB_STATIC tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
 #ifdef TB_DEVICE
 enum { ROWS_PER_DOF = 4, EXPECTED_MORE = 8, EXPECTED_WIDTH = 24 };
 
-/* Room at once for the rows that there may be and for about as many contacts as in the last step: the
- * arrays of a warm world are not copied as they grow. What is not written costs nothing. */
+/* Reserves memory for all rows that may come and for about as many contacts as in the last step:
+ * the arrays of a warm world are not copied as they grow. Unused memory costs nothing. */
 TB_STATIC bool expect_rows(tb_world *w)
 {
     const tb_model *m = w->model;

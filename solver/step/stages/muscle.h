@@ -1,9 +1,9 @@
-/* Muscles: how strong one is by length and velocity, and how fast it wakes.
+/* Muscles: force by length and velocity, and activation dynamics.
  *
- * MuJoCo's curves (documentation, "Muscles"): the active force is a peak force times a bell over the
- * normalized length times a rising curve over the normalized velocity, and pulls, so that as a gain
- * it is negative; the passive force rises beyond the optimal length. The activation follows the
- * excitation by a filter whose time constants depend on both (Millard et al. 2013, eq. 1).
+ * MuJoCo's curves (documentation, "Muscles"): the active force is a peak force times a bell over
+ * the normalized length times a rising curve over the normalized velocity, and pulls, so that as a
+ * gain it is negative; the passive force rises beyond the optimal length. The activation follows
+ * the excitation by a filter whose time constants depend on both (Millard et al. 2013, eq. 1).
  * Everything here is one muscle wide and shared by processors and cards. */
 #ifndef TB_MUSCLE_H
 #define TB_MUSCLE_H

@@ -1,7 +1,7 @@
 /* Passive forces: springs and dampers of joints, gravity compensation; the medium is in fluid.c.
  *
- * Springs and dampers are implicit (begin.c). One whose coefficient is a polynomial gives its force
- * exactly and enters the mass matrix by its slope, where that is positive. */
+ * Springs and dampers are implicit (begin.c). A spring or damper with a polynomial coefficient
+ * applies its exact force, and its slope, if positive, enters the mass matrix. */
 #include "step/stages/stages.h"
 
 TB_EXTERN bool tb_passive_take(tb_world *world)

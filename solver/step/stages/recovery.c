@@ -1,34 +1,34 @@
-/* Recovery of positions: penetrations, violated limits and loops far from closed are given back by a
- * motion of their own, after the velocities of a step have been solved for (split impulse: Nützi 3.8;
- * Catto, Game Developers Conference 2014).
+/* Recovery of positions: a motion of positions alone removes penetrations, violated limits and open
+ * loops after a step's velocities are solved for (split impulse: Nützi 3.8; Catto, Game Developers
+ * Conference 2014).
  *
- * The velocities u of the step keep every gap from growing worse. Of all motions v that move the
- * rows as they ask,
+ * The velocities u of the step keep every gap from growing worse. Of all motions v with
  *
  *     W_n (u + v) + (gap + slop) / dt >= 0  for contacts and limits,
  *     W v + error / dt = 0                  for loops,
  *
  * the recovery takes the smallest one in the metric of the mass matrix. It is again a contact
  * problem: the whitened rows are those of the velocities, there is no friction, the impulses start
- * from zero, and the tolerance is the step's. The coordinates move by dt v; v is no part of the velocity, so recovery brings no
- * momentum, and energy only by lifting bodies against gravity and springs.
+ * from zero, and the tolerance is the step's. The coordinates move by dt v; v is no part of the
+ * velocity, so recovery brings no momentum, and energy only by lifting bodies against gravity and
+ * springs.
  *
  * A system of gaps may have no solution: two links that overlap along the axis of their joint, a
- * limit that a weld violates. Every row hence is elastic, with a tenth of its own Delassus number as
- * compliance (loops and limits with less): the problem becomes least squares, whose answer is unique
- * and near the one asked for where all rows can be served. Rows that get next to nothing of what they
- * ask are faults, and the certificate names the worst. */
+ * limit that a weld violates. Every row hence is elastic, with a tenth of its own Delassus number
+ * as compliance (loops and limits with less): the problem becomes least squares, whose answer is
+ * unique and near the exact one if all gaps can be closed. Rows that close almost nothing of their
+ * gap are faults, and the certificate names the worst. */
 #include <math.h>
 #include <string.h>
 
 #include "step/stages/stages.h"
 
-/* Compliance of a row over its Delassus number. Loops stay closed and limits are kept where a contact
- * asks for what they forbid. */
+/* Compliance of a row over its Delassus number. Loops and limits have less, so that they hold
+ * against a contact that contradicts them. */
 #define RECOVERY_CONTACT_COMPLIANCE ((tb_real)0.1)
 #define RECOVERY_JOINT_COMPLIANCE   ((tb_real)1e-3)
-/* A contact whose normal moves its bodies by less than this share of what its tangents do has the
- * compliance of one that does by as much: a motion along it would be a large one elsewhere. */
+/* A contact whose normal row is less than this share of its tangent rows has the compliance of
+ * one at that share: a motion along it would be large elsewhere. */
 #define RECOVERY_LEAST_REACH ((tb_real)0.01)
 /* Of the motion asked for: a row that gets less is a fault. */
 #define RECOVERY_LEAST_SHARE ((tb_real)0.02)
@@ -124,8 +124,8 @@ TB_STATIC void write_problem(const tb_world *w, const tb_solution *solution, int
     tb_team_sync();
 }
 
-/* The sum of the squares of the motions asked for, by which the tolerance is measured: what open
- * contacts have in c says nothing of them. */
+/* Sum of the squares of the wanted motions, by which the tolerance is measured: c of open
+ * contacts is unrelated to them. */
 TB_STATIC double asked_squared(const recovery_problem *p)
 {
     double sum = 0;
@@ -136,7 +136,8 @@ TB_STATIC double asked_squared(const recovery_problem *p)
     return sum;
 }
 
-/* Velocities from whitened ones, those of a tree together no faster than the largest speed. */
+/* Velocities from whitened ones; a tree's velocities are scaled down together to the largest
+ * speed. */
 TB_CALLED void take_velocity(const tb_world *w, double *whitened, tb_real *velocity)
 {
     const tb_model *m = w->model;
@@ -158,7 +159,7 @@ TB_CALLED void take_velocity(const tb_world *w, double *whitened, tb_real *veloc
     tb_team_sync();
 }
 
-/* Who a row of the step's problem belongs to, and how far it is off. */
+/* The thing that a row of the step's problem belongs to, and its error. */
 TB_EXTERN tb_fault tb_world_fault(const tb_world *world, int32_t block)
 {
     const tb_world *w = world;

@@ -1,4 +1,4 @@
-/* What the stages of one step share. */
+/* Shared declarations of the stages of one step. */
 #ifndef TB_STEP_INTERNAL_H
 #define TB_STEP_INTERNAL_H
 
@@ -8,7 +8,7 @@
 #include "step/dynamics/dynamics.h"
 #include "step/step.h"
 
-/* What of a step has been done, for whoever measures it (gpu/batch/stages.h); nothing anywhere else. */
+/* Stages of a step, for measurements (gpu/batch/stages.h). */
 enum {
     TB_STAGE_ARRAYS,
     TB_STAGE_MOTION,
@@ -36,13 +36,13 @@ typedef struct tb_world_contact {
     tb_surface surface;
 } tb_world_contact;
 
-/* A union of chains of dofs: what the rows of a block stand on. */
+/* A union of chains of dofs: the columns of a block's rows. */
 typedef struct tb_chains {
     int32_t *dofs;    /* ascending; model dofs */
     int32_t *parents; /* of each: position of its parent in the union, -1 */
     int8_t *sides;    /* of each: +1 moves B, -1 moves A, 0 both or generic */
     int32_t width;
-    int32_t segment, number_of_runs; /* where the union stands in the world's `segments` */
+    int32_t segment, number_of_runs; /* index of the union in the world's `segments` */
     int32_t heads[2];                /* of two chains: positions of their last dofs, -1 */
     bool free_bodies;                /* the union is that of one or two single free bodies */
 } tb_chains;
@@ -59,30 +59,30 @@ typedef struct tb_world {
     tb_real dt;
     tb_real theta; /* 1: Stewart-Trinkle, end of the step; 1/2: Moreau, midpoint */
 
-    tb_real *q;             /* coordinates at the collision configuration */
-    tb_real *u;             /* dofs at the start */
-    tb_real *u_free;        /* dofs after the step if no row pushed */
-    tb_real *u_end;         /* dofs after the step */
-    tb_real *force;         /* dofs, N: explicit generalized force */
-    tb_real *spring_force;  /* dofs, N: what of it joint springs and dampers give */
-    bool accounts;          /* the step's energy is accounted for */
-    tb_real *diagonal;      /* dofs: dt theta (d + dt theta k), what implicit terms add to M; not
-                               those of single free bodies */
-    double *actuator_force; /* actuators, N: of those without a row */
+    tb_real *q;            /* coordinates at the collision configuration */
+    tb_real *u;            /* dofs at the start */
+    tb_real *u_free;       /* dofs after the step if no row pushed */
+    tb_real *u_end;        /* dofs after the step */
+    tb_real *force;        /* dofs, N: explicit generalized force */
+    tb_real *spring_force; /* dofs, N: the part of `force` from joint springs and dampers */
+    bool accounts;         /* the step's energy is accounted for */
+    tb_real *
+        diagonal; /* dofs: dt theta (d + dt theta k), the implicit terms added to M; not for single free bodies */
+    double *actuator_force; /* actuators, N: of actuators without a row */
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
-    /* Parts of `force` that are kept apart; each is NULL where the model has nothing of the kind.
-     * Forces of motors are not among them: those are actuator_force and the actuators' rows. */
+    /* Parts of `force`, kept separately; each is NULL if the model has none. Motors are
+     * elsewhere: in actuator_force and the actuators' rows. */
     tb_real *fluid_force;  /* dofs, N: the medium's, at the start of the step */
     tb_inertia *drag;      /* bodies: see fluid.c */
     tb_force *drag_forces; /* bodies, scratch of the medium's forces */
     tb_real *compensation; /* dofs, N: gravity compensation */
-    tb_real *motor_excess; /* dofs, N: what joints take away from their actuators' forces */
+    tb_real *motor_excess; /* dofs, N: part of actuators' forces that joints' limits cut off */
     double *moments;       /* number_of_moments of the model: of actuators, in moment_dofs' order */
     double *lengths;       /* actuators with moments: their lengths */
     bool *held;            /* actuators that push with actuator_force and have no row */
     /* actuators, NULL where none has a servo's memory: followed setpoint, and setpoint less length */
     double *setpoints, *servo_errors;
-    double *pulled; /* dofs: what adhesion changes of u_free */
+    double *pulled; /* dofs: change of u_free by adhesion */
     tb_dynamics dynamics;
     /* of spatial tendons at the poses in `dynamics`; see tb_tendons_place */
     double *tendon_coefficients; /* tendon terms */
@@ -111,23 +111,23 @@ typedef struct tb_world {
     tb_real *values;
     int64_t number_of_values, value_capacity;
     tb_real *c, *compliance, *warm; /* rows */
-    tb_real *fine;                  /* rows, in float: what warm's rounding has left; else NULL */
+    tb_real *fine;                  /* rows, in float: rounding of warm; else NULL */
     int32_t *memory;                /* rows before the contacts': index in row_impulses */
-    /* rows, of a contact only its first: what its row has in the recovery's problem beside its xi,
+    /* rows, of a contact only its first: the row's term in the recovery's problem beside its xi,
      * m/s; and its gap or the error of its equality, m or rad */
     tb_real *recovery, *gaps;
-    tb_real *driven; /* rows, m/s: what bodies that move as they are told have in it */
+    tb_real *driven; /* rows, m/s: velocity by kinematic bodies */
     int32_t number_of_rows, row_capacity;
     int32_t first_contact_block; /* contact k is this block + k */
 
-    /* of the block under construction; consecutive blocks often stand on the same chains, which are
+    /* of the block under construction; consecutive blocks often have the same chains, which are
      * merged and stored as segments only once */
     tb_chains chains;
     int32_t leaves[2]; /* of two chains: dofs that were asked for */
     bool has_chains;   /* `chains` is their union */
 } tb_world;
 
-/* A row's impulse of the last step, and in float what its rounding leaves. */
+/* Sets a row's impulse of the last step, and in float its rounding. */
 TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
 {
     world->warm[row] = TB_R(impulse);
@@ -136,7 +136,7 @@ TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
 
 /* ---- recovery of positions ---- */
 
-/* What a step does to positions alone. */
+/* Effect of a step on positions alone. */
 #define tb_recovered TB_SYMBOL(tb_recovered)
 typedef struct tb_recovered {
     tb_real *velocity; /* dofs: moves the coordinates for dt and is no part of u; NULL: none */
@@ -171,9 +171,9 @@ TB_EXTERN tb_status tb_world_run_solver(const tb_world *world, const tb_solve_op
 
 /* ---- a step in parts ---- */
 
-/* What lies between the parts of one world's step. The processor goes through them at once; a card
- * has a kernel for each, with the registers, the stack and the lanes that suit it, and keeps this in
- * the world's memory. A team has one for all its lanes, and one workspace. */
+/* State of one world's step between its parts. The processor runs the parts at once; a card has
+ * a kernel for each, with suitable registers, stack and lanes, and keeps this struct in the
+ * world's memory. A team has one for all its lanes, and one workspace. */
 #define tb_stepping TB_SYMBOL(tb_stepping)
 typedef struct tb_stepping {
     tb_world world;
@@ -199,12 +199,12 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
 
 /* ---- one lane for its team ---- */
 
-/* What must be done in order, and takes memory on the way, one lane does for all:
+/* Sequential work that takes memory is done by one lane for all:
  *
  *     if (tb_world_alone(w)) status = ...;
  *     tb_world_together(w, &status);
  *
- * What both can call syncs by tb_world_sync: a lane that is alone waits for nobody. */
+ * Functions for both cases sync by tb_world_sync: a lane that works alone does not wait. */
 #ifdef TB_DEVICE
 TB_TEAM_FN bool tb_world_alone(tb_world *world)
 {
@@ -264,15 +264,15 @@ TB_EXTERN tb_problem tb_world_problem(const tb_world *world);
 typedef struct tb_energy_account {
     double motors, damping, friction, applied;
     /* J, the largest discretization error that a step may have: du' M du; dt du' f of gravity and
-     * springs, whose work goes by the path of u1 and not of the mean; and twice the square of the
-     * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange and
-     * the works of what pushes, whose directions turn too; and that turn times the energy of the
-     * velocities that rows change, which the Coriolis terms of the step do not know of; and what tendons
-     * add (tendon_error) */
+     * springs, whose work follows the path of u1 and not of the mean; and twice the square of the
+     * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange
+     * and the works of forces, whose directions turn too; and that turn times the energy of the
+     * velocities that rows change, which the Coriolis terms of the step leave out; and the error of
+     * tendons (tendon_error) */
     double bound;
-    double energy;   /* J, before what moves positions alone; where something does */
-    bool recovers;   /* something does */
-    bool bases_move; /* a tree stands on a body that moves as told; its work is not in `applied` */
+    double energy;   /* J, before the motion of positions alone, if there is one */
+    bool recovers;   /* there is one */
+    bool bases_move; /* a kinematic body carries a tree; its work is not in `applied` */
 } tb_energy_account;
 
 /* Whether bodies of a tree may turn by more in a step than the account's discretization error leaves
@@ -303,7 +303,7 @@ TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, tb_recover
 
 /* ---- pieces ---- */
 
-/* Begins the contacts' rows, with room for about `count` contacts of at most `rows` rows. */
+/* Begins the contacts' rows, with memory for about `count` contacts of at most `rows` rows. */
 #define tb_contacts_begin TB_SYMBOL(tb_contacts_begin)
 TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows);
 /* Adds one contact's rows and its record, unless it needs none. Contacts come sorted by pair. */
@@ -319,8 +319,8 @@ TB_EXTERN void tb_contacts_end(tb_world *world);
 #define tb_block_begin TB_SYMBOL(tb_block_begin)
 TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
                                   int32_t number_of_leaves, int32_t memory);
-/* Room for this many more blocks, rows and numbers at once, so that long lists are not copied as
- * they grow. */
+/* Reserves memory for this many more blocks, rows and numbers at once, so that long lists are
+ * not copied as they grow. */
 #define tb_block_reserve TB_SYMBOL(tb_block_reserve)
 TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values);
 /* W_row . x for rows on these chains. */
@@ -331,14 +331,14 @@ TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, co
 #define tb_block_merge_chains TB_SYMBOL(tb_block_merge_chains)
 TB_EXTERN void tb_block_merge_chains(const tb_model *model, tb_chains *chains,
                                      const int32_t *leaves, int32_t number_of_leaves);
-/* ... room for this many more segments, of which a union needs number_of_runs, for false where memory
+/* ... memory for this many more segments, of which a union needs number_of_runs; false if memory
  * is refused ... */
 #define tb_segment_reserve TB_SYMBOL(tb_segment_reserve)
 TB_EXTERN bool tb_segment_reserve(tb_world *world, int32_t segments);
 /* ... the union's runs, from this segment on ... */
 #define tb_block_store_chains TB_SYMBOL(tb_block_store_chains)
 TB_EXTERN void tb_block_store_chains(const tb_world *world, tb_chains *chains, int32_t segment);
-/* ... and a block where there is room for it. */
+/* ... and a block at reserved places. */
 typedef struct tb_block_offsets {
     int32_t block, row;
     int64_t value;
@@ -374,17 +374,17 @@ typedef struct tb_transmission {
     const double *coefficients;
     int32_t first, count;
     double scale; /* of all coefficients and the drift */
-    double drift; /* m/s: what bodies that follow a course add to the velocity */
+    double drift; /* m/s: velocity by kinematic bodies */
 } tb_transmission;
 
-/* What an actuator acts on, at the present poses. */
+/* Transmission of an actuator at the present poses. */
 #define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
 TB_EXTERN tb_transmission tb_actuator_transmission(const tb_world *world, int32_t actuator);
 /* Its length, m or rad: gear times coordinate; a ball's is its rotation vector, a free joint and a
  * site without reference have none. */
 #define tb_actuator_length TB_SYMBOL(tb_actuator_length)
 TB_EXTERN double tb_actuator_length(const tb_world *world, int32_t actuator);
-/* Lengths and moments of all actuators whose moments move with the pose; behind the motion. */
+/* Lengths and moments of all actuators whose moments depend on the pose; after the motion. */
 #define tb_transmissions_find TB_SYMBOL(tb_transmissions_find)
 TB_EXTERN void tb_transmissions_find(tb_world *world);
 /* Arrays for transmissions and passive forces, as far as the model needs them; false if the arena
@@ -419,15 +419,15 @@ TB_TEAM_FN void tb_world_move_kinematic(const tb_world *world, tb_real time)
     tb_team_sync();
 }
 
-/* What the actuator was told, within its limits. */
+/* The actuator's control, within its limits. */
 TB_FN double tb_actuator_control(const tb_model_actuator *actuator, double control)
 {
     if (!actuator->control_limited) return control;
     return fmin(fmax(control, actuator->control_lower), actuator->control_upper);
 }
 
-/* What an actuator does now: force = constant - damping v (v at the end of the step),
- * N before the gear. */
+/* Present law of an actuator: force = constant - damping v (v at the end of the step), N before
+ * the gear. */
 typedef struct tb_actuator_law {
     double constant, damping;
     double lower, upper; /* force limits, infinite where there are none */
@@ -436,10 +436,10 @@ typedef struct tb_actuator_law {
 #define tb_actuator_evaluate TB_SYMBOL(tb_actuator_evaluate)
 TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator);
 
-/* Moves u (dofs), a velocity at the end of the step, by what actuators and tendon springs with rows
- * give it, one after another, as if nothing else pushed. */
-/* Adds to `force` what actuators push with: those without a stabilising velocity term with a constant
- * force; the others get rows, unless all are wanted. */
+/* Moves u (dofs), a velocity at the end of the step, by the actuators and tendon springs with
+ * rows, one after another, as if nothing else pushed. */
+/* Adds actuators' forces to `force`: constant forces of actuators without a stabilising velocity
+ * term; the others get rows, unless all are wanted. */
 #define tb_actuators_push TB_SYMBOL(tb_actuators_push)
 TB_EXTERN void tb_actuators_push(tb_world *world, bool all);
 /* The control that acts now: the delayed one where the actuator has a delay, within its limits. */
@@ -482,7 +482,7 @@ TB_EXTERN tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb
                                      int32_t memory, tb_real errors[TB_EQUALITY_ROWS],
                                      tb_real drift[TB_EQUALITY_ROWS]);
 
-/* What c of an equality's rows has beside the free velocity and the drift, from their W and
+/* Term in c of an equality's rows beside the free velocity and the drift, from their W and
  * drift. */
 #define tb_equality_bias TB_SYMBOL(tb_equality_bias)
 TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
@@ -498,8 +498,8 @@ TB_EXTERN void tb_equality_recovery(const tb_world *world, int32_t rows,
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)
 TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u);
 
-/* Velocity and angular velocity at a point that a body has without its dofs: that of the kinematic
- * body that it is fixed to or whose tree it stands in, or none. */
+/* Velocity and angular velocity of a body's point without its dofs: that of the kinematic body
+ * that it is fixed to or that carries its tree, or zero. */
 #define tb_prescribed_motion TB_SYMBOL(tb_prescribed_motion)
 TB_EXTERN tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point);
 
@@ -519,8 +519,8 @@ TB_FN double tb_transmission_velocity(const tb_transmission *t, const tb_real *u
 
 /* ---- tendons ---- */
 
-/* What tendons' armatures add outside of the step (double): their part of a mass matrix (dofs x dofs),
- * and x <- (M + a J' J)^-1 (M x - J' a dJ/dt u), from x = M^-1 f. */
+/* Effect of tendons' armatures outside of the step (double): their part of a mass matrix (dofs x
+ * dofs), and x <- (M + a J' J)^-1 (M x - J' a dJ/dt u), from x = M^-1 f. */
 TB_EXTERN tb_status tb_tendons_add_mass(const tb_dynamics *dynamics, tb_arena *arena, double *mass);
 TB_EXTERN tb_status tb_tendons_slow(const tb_world *world, double *x);
 /* Takes the arrays of spatial tendons, if there are any. */

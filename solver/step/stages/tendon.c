@@ -1,13 +1,13 @@
-/* Tendons: length, and how it changes with the dofs.
+/* Tendons: length, and its derivative by the dofs.
  *
- * A fixed tendon's length is linear in the coordinates, and its coefficients stand in the model. A
- * spatial tendon's come from the poses of the bodies, anew wherever they have moved: with n the
- * direction of a straight piece between points P and Q, dL = n . (dQ - dP) / divisor. */
+ * A fixed tendon's length is linear in the coordinates, and its coefficients are in the model. A
+ * spatial tendon's follow from the poses of the bodies and are computed anew in each step: with n
+ * the direction of a straight piece between points P and Q, dL = n . (dQ - dP) / divisor. */
 #include "model/tendon_path.h"
 #include "step/stages/stages.h"
 
-/* Adds what the end of a piece does to the tendon as a dof moves it. pull: direction times share, m/m;
- * dofs ascend, those that move all of a branch are not among them. */
+/* Adds the effect of a piece's end on the tendon's coefficients. pull: direction times share,
+ * m/m; dofs ascend, without those that move all of a branch. */
 TB_CALLED void add_end(const tb_dynamics *d, const tb_model_tendon *t, int32_t body, tb_vec3 point,
                        tb_vec3 pull, double *coefficients)
 {
@@ -70,8 +70,8 @@ TB_STATIC tb_real prescribed_speed(const tb_world *w, const tb_model_tendon *t)
     }
 }
 
-/* How a point of a body moves at the velocities and accelerations in `dynamics`: the accelerations
- * that the last bias left, which are those of constant dof velocities while the base falls upward. */
+/* Velocity and acceleration of a body's point by those in `dynamics`: the accelerations of the
+ * last bias, at constant dof velocities while the base accelerates upward. */
 TB_STATIC void move_point(const tb_world *w, int32_t body, tb_vec3 point, tb_vec3 *velocity,
                           tb_vec3 *acceleration)
 {
@@ -95,7 +95,8 @@ TB_STATIC void move_point(const tb_world *w, int32_t body, tb_vec3 point, tb_vec
     const bool fixed_point = tree >= 0 && !m->trees[tree].single_free;
     const tb_vec3 r = tb_v3_sub(point, about);
     *velocity = tb_motion_at(v, r);
-    /* about a point of space the whole velocity turns on, about one of the body what differs from it */
+    /* for a point fixed in space the whole velocity turns, for one of the body the difference to
+     * its own */
     const tb_vec3 turning = fixed_point ? *velocity : tb_v3_cross(v.angular, r);
     *acceleration = tb_v3_add(tb_motion_at(a, r), tb_v3_cross(v.angular, turning));
 }

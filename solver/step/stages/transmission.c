@@ -82,8 +82,8 @@ TB_STATIC double find_site(const tb_world *w, const tb_model_actuator *a, double
     return 0;
 }
 
-/* The site as its reference sees it: the way and the turn between them, along the gear. What carries
- * both sites feels nothing. */
+/* The site in the frame of its reference: translation and rotation between them, along the gear.
+ * A body that carries both sites feels no force. */
 TB_STATIC double find_site_to_site(const tb_world *w, const tb_model_actuator *a, double *moments)
 {
     const int32_t *dofs = w->model->moment_dofs + a->moment;
@@ -146,7 +146,7 @@ TB_STATIC double joint_length(const tb_world *w, const tb_model_actuator *a)
     return a->gear[0] * (double)turn.x + a->gear[1] * (double)turn.y + a->gear[2] * (double)turn.z;
 }
 
-/* Dofs of ball and free joints turn about the child's axes, the gear stands in the parent's. */
+/* Dofs of ball and free joints turn about the child's axes, the gear is given in the parent's. */
 TB_STATIC double find_joint(const tb_world *w, const tb_model_actuator *a, double *moments)
 {
     const tb_model_joint *joint = &w->model->joints[a->joint];

@@ -1,8 +1,6 @@
-/* Courses: what a state is told before a step and what is noted after it.
+/* Courses: inputs applied to a state before a step, and outputs recorded after it.
  *
- * The processor compiles this once, in double, for the float stepper too; a card's float build finds
- * bodies in float. What is told lands in the state, as if the caller had set it, so the step knows
- * nothing of courses. */
+ * The processor compiles this once, in double, for the float stepper too; a card's float build finds bodies in float. Inputs are written to the state as if the caller had set them, so the step is independent of courses. */
 #include <math.h>
 
 #include "step/dynamics/dynamics.h"
@@ -37,7 +35,7 @@ void tb_course_normalize(double *kinematic, int64_t bodies)
 }
 #endif
 
-/* The kinematic body that the body's tree stands on, by its number among those; -1: none. */
+/* The kinematic body that carries the body's tree, as an index of kinematic bodies; -1: none. */
 TB_STATIC int32_t carrier_of(const tb_model *m, int32_t body)
 {
     const int32_t tree = m->bodies[body].tree;
@@ -45,8 +43,8 @@ TB_STATIC int32_t carrier_of(const tb_model *m, int32_t body)
     return m->bodies[m->bodies[m->bodies[m->trees[tree].body].parent].fixed_to].kinematic;
 }
 
-/* The force and torque in whose place a body has the acceleration of what it stands on: 6 numbers,
- * from that body's 13 and the acceleration's 6. */
+/* Force and torque that give a body the acceleration of its carrier: 6 numbers, from the
+ * carrier's 13 and the acceleration's 6. */
 TB_STATIC void carry_body(const tb_dynamics *d, int32_t b, const double *carrier,
                           const double *acceleration, double *wrench)
 {

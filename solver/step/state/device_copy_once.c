@@ -1,9 +1,9 @@
-/* A state and what a device has of it (see tb_state in step.h).
+/* A state and its device copy (see tb_state in step.h).
  *
- * A device keeps a device copy of each state that it has stepped. What a step wrote stays there until
- * somebody asks, and what the host writes goes there with the next step; both by parts, so that new
- * controls for a world do not bring it back first. Here is the host's side of that, the same for
- * every backend. */
+ * A device keeps a device copy of each state that it has stepped. Results of a step stay there
+ * until a reader needs them, and numbers that the host writes go there with the next step. Both
+ * happen by parts, so that new controls for a world do not fetch it first. This file has the host's
+ * side, the same for every backend. */
 #include "backend/backend.h"
 #include "step/step.h"
 
@@ -23,7 +23,7 @@ void tb_state_drop_device_copy(tb_state *state)
     state->host_newer = state->device_newer = 0;
 }
 
-/* What a reader sees does not change by it. */
+/* Readers see no change, so the state is logically const. */
 tb_status tb_state_sync_to_host(const tb_state *state, uint32_t parts, tb_error *error)
 {
     tb_state *s = (tb_state *)(uintptr_t)state;

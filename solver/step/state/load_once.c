@@ -1,11 +1,11 @@
 /* Compiling a model with an eye on the pairs that overlap in its first pose.
  *
  * A pair that overlaps is pushed apart from the first step on. Where a joint's axis keeps the two
- * together the push never ends; where it does not, the mechanism moves off before any controller is
- * asked. So a model never begins that way unsaid: the default keeps the contacts, since a contact
- * that is left out unasked lets fingers pass through the palm, and warns with both names and the
- * depth. IGNORE leaves out links of one mechanism and what no joint parts; a mug that stands 10 um
- * deep in a table still stands on it. */
+ * together the push never ends; where it does not, the mechanism moves away before any controller
+ * runs. So compilation reports such pairs: the default keeps the contacts, since a silently dropped
+ * contact lets fingers pass through the palm, and warns with both names and the depth. IGNORE drops
+ * pairs of one mechanism and pairs that no joint parts; a mug 10 um deep in a table still rests on
+ * it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void print_pair(const tb_model *m, const tb_overlap *o, char text[PAIR_TE
              across);
 }
 
-/* ---- what becomes of the pairs ---- */
+/* ---- treatment of the pairs ---- */
 
 /* A name, or a number from 0. */
 static tb_status find_keyframe(const tb_model *m, const char *keyframe, int32_t *index,
@@ -75,7 +75,7 @@ static bool is_left_out(const tb_overlap *o)
     return o->linked || o->persists;
 }
 
-/* Names the pairs that stay in, or those that are left out, the deepest first. */
+/* Names the pairs that stay, or the dropped ones, the deepest first. */
 static tb_status warn_of(tb_model *m, const tb_overlap *overlaps, int32_t count, int64_t total,
                          bool ignore, bool left_out, tb_error *error)
 {

@@ -49,7 +49,7 @@ static tb_status allocate(const tb_model *model, tb_state **state, tb_error *err
 
 /* ---- contacts ---- */
 
-/* What stands before the records that `contacts` and `next_contacts` point at. */
+/* Header of the records that `contacts` and `next_contacts` point at. */
 typedef struct contact_block {
     atomic_int owners; /* states; only a sole owner writes */
     tb_contact_record records[];
@@ -60,7 +60,7 @@ static contact_block *block_of(tb_contact_record *records)
     return (contact_block *)((char *)records - offsetof(contact_block, records));
 }
 
-/* One owner less; the last one frees. Whatever that one reads must have been written before. */
+/* Removes one owner; the last one frees. All writes of other owners are visible to it. */
 static void release_contacts(tb_contact_record *records)
 {
     if (records &&
@@ -91,8 +91,8 @@ static tb_status grow_contacts(tb_contact_record **records, int32_t *capacity, i
     return TB_OK;
 }
 
-/* Room for contacts that replace those that are there, if any: a block that forks share stays with
- * them. */
+/* Reserves memory for contacts that replace the present ones: a block that forks share stays
+ * with them. */
 tb_status tb_state_replace_contacts(tb_state *state, int32_t count)
 {
     if (count > 0 && state->contacts && shared(state->contacts)) {
@@ -419,7 +419,8 @@ static const uint64_t HASH_START = 0xcbf29ce484222325u;
 
 static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
 
-/* Stands before the numbers. Little endian like every machine we build for; padding-free. */
+/* Header of a snapshot, before the numbers. Little endian like all supported machines;
+ * padding-free. */
 typedef struct snapshot_header {
     char magic[8];
     uint32_t version, status;
@@ -572,7 +573,7 @@ uint64_t tb_state_hash(const tb_state *state)
 {
     if (tb_state_sync_to_host(state, TB_STATE_ALL, NULL) != TB_OK) return 0; /* of a lost device */
     snapshot_header h = make_header(state);
-    h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* hashes that somebody noted stay the same */
+    h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* recorded hashes stay valid */
     uint64_t hash = hash_words(HASH_START, &h, sizeof h);
     hash = hash_words(hash, state->numbers, state->number_of_numbers * sizeof(double));
     return hash_words(hash, state->contacts,
