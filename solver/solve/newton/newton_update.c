@@ -25,12 +25,10 @@
 
 enum {
     MOST_CHANGED_ROWS = 96,
-    LEAST_CHANGED_ROWS =
-        6, /* fewer columns than this: none, since counting costs more than they save */
+    LEAST_CHANGED_ROWS = 6, /* fewer columns cost more to count than they save */
     MOST_REFINEMENTS = 3
 };
-static const double WORTH_OF_FACTORING =
-    0.5; /* share of a factorization's cost that an update may have */
+static const double WORTH_OF_FACTORING = 0.5; /* an update's largest share of its cost */
 /* of the right side's length: refined no further; and good enough where it goes no further */
 #ifdef TB_SINGLE
 static const double WELL_REFINED = 1e-6, REFINED = 1e-4;
