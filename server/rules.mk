@@ -59,17 +59,17 @@ $(SERVER_OBJECTS) $(DB_OBJECTS) $(B)/server/main.o $(PROTO_OBJECTS) $(CLI_OBJECT
 $(SERVER_OBJECTS) $(DB_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver -I.
 $(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver -I.
 
-# the commit stands in one file, so that a new one compiles one file
+# the commit is in one file, so that a new one compiles one file
 $(B)/server/ops/build.o $(B)/clients/cli/common/commit.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
 $(B)/server/ops/build.o $(B)/clients/cli/common/commit.o: $(B)/stamp.commit
 $(B)/stamp.commit: text = $(COMMIT)
 
-# headers of the system's kind are not listed in .d files, so say who embeds what
+# embedded files are not listed in .d files as headers are, so they are named here
 $(B)/db/migrate.o: $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
 $(B)/server/transport/http/dashboard.o: $(GEN)/dashboard.inc
 $(B)/server/transport/grpc/reflection.o: $(DESCRIPTORS)
 
-# What decodes is watched inside too: sanitizers see each read of protobuf-c and the fuzzer each
+# Decoders are instrumented inside too: sanitizers see each read of protobuf-c and the fuzzer each
 # branch. `make fuzz` insists on the source; under ASan the system's library does where it is not.
 # For messages without fields and for empty packed fields it adds 0 to the null pointer, or copies 0
 # bytes to it: harmless, and allowed by C2y.

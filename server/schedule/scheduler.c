@@ -7,6 +7,7 @@
 #include "schedule/scheduler_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,20 +58,24 @@ static double take(td_scheduler *s, td_job *job)
     return remaining;
 }
 
-/* Removes the rest of an ending job from the backlog. Caller holds the mutex. Runs before the job's
- * answer, since its client may submit again at once and must not be refused because of it. */
-static void unbook(td_account *account, int priority, double backlog_ns)
+/* Removes an ending job with `backlog_ns` of booked work from its account. Caller holds the mutex.
+ * Runs before the job's answer, since its client may submit again at once and must not be refused
+ * because of it. */
+static void close_job(td_scheduler *s, td_job *job, double backlog_ns)
 {
-    double *backlog = &account->backlog_ns[priority];
+    td_account *account = job->account;
+    double *backlog = &account->backlog_ns[job->priority];
     *backlog = *backlog > backlog_ns ? *backlog - backlog_ns : 0;
+    /* nothing is left; rounding may have left something */
+    if (--account->jobs == 0) *backlog = 0;
+    s->open--;
 }
 
-/* Removes a job from its account. Caller holds the mutex. */
-static void forget(td_scheduler *s, td_account *account, int priority)
+/* Counts jobs whose `done` has returned. Caller holds the mutex. */
+static void count_answered(td_scheduler *s, int32_t jobs)
 {
-    /* nothing is left; rounding may have left something */
-    if (--account->jobs == 0) account->backlog_ns[priority] = 0;
-    if (--s->unfinished == 0) pthread_cond_broadcast(&s->idle);
+    s->unfinished -= jobs;
+    if (jobs > 0 && s->unfinished == 0) pthread_cond_broadcast(&s->idle);
 }
 
 static td_job *find_leader(td_scheduler *s)
@@ -83,16 +88,13 @@ static td_job *find_leader(td_scheduler *s)
  * releases meanwhile. */
 static void drop(td_scheduler *s, td_job *job, tb_status status, const tb_error *error)
 {
-    td_account *account = job->account;
-    const int priority = (int)job->priority;
-    unbook(account, priority, take(s, job));
-    s->open--;
+    close_job(s, job, take(s, job));
     td_scheduler_publish(s);
     pthread_mutex_unlock(&s->mutex);
     if (job->steps_done == 0) td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
     finish(s, job, status, error);
     pthread_mutex_lock(&s->mutex);
-    forget(s, account, priority);
+    count_answered(s, 1);
 }
 
 static bool can_join(const td_scheduler *s, const td_job *leader, const td_job *job)
@@ -146,24 +148,27 @@ static void count_busy(td_scheduler *s, int64_t took_ns)
     atomic_fetch_add_explicit(&s->busy_ns, took_ns, memory_order_relaxed);
 }
 
+/* Charges the launch to its accounts, closes finished jobs and queues the others again. Caller
+ * holds
+ * the mutex. */
 static void account_batch(td_scheduler *s, int64_t took_ns)
 {
     const int64_t now = td_monotonic_ns();
     count_busy(s, took_ns);
     const td_batch *batch = &s->batch;
-    td_queue_owe(&s->queue, batch->entries[0].priority, took_ns);
+    td_queue_owe(&s->queue, (int)batch->list[0]->priority, took_ns);
     for (int32_t i = 0; i < batch->jobs; i++) {
-        const td_batch_entry *e = &batch->entries[i];
-        const double share = batch->step_ns > 0 ? e->step_ns / batch->step_ns : 0;
-        td_queue_charge(&s->queue, e->account, (int64_t)((double)took_ns * share), now);
-        if (e->finished) {
-            forget(s, e->account, e->priority);
+        td_job *job = batch->list[i];
+        const double share = batch->step_ns > 0 ? job->step_ns / batch->step_ns : 0;
+        td_queue_charge(&s->queue, job->account, (int64_t)((double)took_ns * share), now);
+        if (job->finished) {
+            close_job(s, job, job->backlog_ns);
             continue;
         }
-        double *backlog = &e->account->backlog_ns[e->priority];
-        *backlog += td_queue_remaining_ns(&s->queue, e->job) - e->backlog_ns;
+        double *backlog = &job->account->backlog_ns[job->priority];
+        *backlog += td_queue_remaining_ns(&s->queue, job) - job->backlog_ns;
         if (*backlog < 0) *backlog = 0;
-        td_queue_push(&s->queue, e->job);
+        td_queue_push(&s->queue, job);
     }
 }
 
@@ -172,7 +177,7 @@ static void learn(td_scheduler *s)
 {
     double step_ns = 0;
     for (int32_t i = 0; i < s->batch.jobs; i++)
-        step_ns += (double)s->batch.entries[i].job->step_estimate_ns;
+        step_ns += (double)s->batch.list[i]->step_estimate_ns;
     step_ns /= s->batch.worlds;
     td_queue *q = &s->queue;
     q->step_ns = q->measured == 0 ? step_ns : 0.9 * q->step_ns + 0.1 * step_ns;
@@ -188,34 +193,30 @@ static void run_batch(td_scheduler *s)
 
     const int64_t begin = td_monotonic_ns();
     for (int32_t i = 0; i < batch->jobs; i++)
-        if (batch->entries[i].job->started_ns == 0) batch->entries[i].job->started_ns = begin;
+        if (batch->list[i]->started_ns == 0) batch->list[i]->started_ns = begin;
     const int64_t took = td_batch_launch(batch, s->metrics);
     if (batch->error.status == TB_ABORTED) atomic_store(&s->server->alive, false);
 
     /* an answered client may submit again at once and must find its slot free */
     pthread_mutex_lock(&s->mutex);
     if (took > 0) learn(s);
-    for (int32_t i = 0; i < batch->jobs; i++) {
-        const td_batch_entry *e = &batch->entries[i];
-        if (!e->finished) continue;
-        s->open--;
-        unbook(e->account, e->priority, e->backlog_ns);
-    }
-    pthread_mutex_unlock(&s->mutex);
-    for (int32_t i = 0; i < batch->jobs; i++) {
-        td_batch_entry *e = &batch->entries[i];
-        if (e->finished) finish(s, e->job, e->status, e->status == TB_OK ? NULL : &batch->error);
-    }
-    pthread_mutex_lock(&s->mutex);
     account_batch(s, took);
     td_scheduler_publish(s);
+    pthread_mutex_unlock(&s->mutex);
+    int32_t answered = 0;
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        td_job *job = batch->list[i];
+        if (!job->finished) continue;
+        finish(s, job, job->status, job->status == TB_OK ? NULL : &batch->error);
+        answered++;
+    }
+    pthread_mutex_lock(&s->mutex);
+    count_answered(s, answered);
 }
 
 /* The same for a job that works by itself. */
 static void run_slice(td_scheduler *s, td_job *job)
 {
-    td_account *account = job->account;
-    const int priority = (int)job->priority;
     const double backlog = take(s, job);
     const int64_t budget = s->queue.waiting > 0 ? 2 * TD_SLICE_NS : TD_SLICE_ALONE_NS;
     job->arrivals = &s->arrivals;
@@ -233,21 +234,18 @@ static void run_slice(td_scheduler *s, td_job *job)
     count_busy(s, now - begin);
     if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
     pthread_mutex_lock(&s->mutex);
-    if (finished) {
-        s->open--;
-        unbook(account, priority, backlog);
-    }
-    pthread_mutex_unlock(&s->mutex);
-    if (finished) finish(s, job, status, status == TB_OK ? NULL : &error);
-
-    pthread_mutex_lock(&s->mutex);
-    td_queue_charge(&s->queue, account, now - begin, now);
-    td_queue_owe(&s->queue, priority, now - begin);
+    td_queue_charge(&s->queue, job->account, now - begin, now);
+    td_queue_owe(&s->queue, (int)job->priority, now - begin);
     if (finished)
-        forget(s, account, priority);
+        close_job(s, job, backlog);
     else
         td_queue_push(&s->queue, job);
     td_scheduler_publish(s);
+    if (!finished) return;
+    pthread_mutex_unlock(&s->mutex);
+    finish(s, job, status, status == TB_OK ? NULL : &error);
+    pthread_mutex_lock(&s->mutex);
+    count_answered(s, 1);
 }
 
 /* ---- a lease ---- */
@@ -257,13 +255,12 @@ static void run_slice(td_scheduler *s, td_job *job)
 static bool work_on_lease(td_scheduler *s, td_job *job, int64_t *took, tb_status *status,
                           tb_error *error)
 {
-    const td_batch_entry *entry = &s->batch.entries[0];
     const int64_t begin = job->started_ns = td_monotonic_ns();
     for (;;) {
         *took += td_batch_launch(&s->batch, s->metrics);
-        *status = entry->status;
+        *status = job->status;
         if (*status != TB_OK) *error = s->batch.error;
-        if (entry->finished) return true;
+        if (job->finished) return true;
         const int64_t now = td_monotonic_ns();
         *status = td_job_wanted(job, now, error);
         if (*status != TB_OK) return true;
@@ -291,8 +288,6 @@ bool td_lease_take(td_scheduler *s, td_job *job)
 
 void td_lease_run(td_scheduler *s, td_job *job)
 {
-    td_account *account = job->account;
-    const int priority = (int)job->priority;
     int64_t took = 0;
     tb_status status = TB_OK;
     tb_error error = {0};
@@ -306,15 +301,14 @@ void td_lease_run(td_scheduler *s, td_job *job)
         finished = true;
     }
     td_metrics_add(s->metrics, TD_METRIC_LEASES, 1);
-    const double backlog = s->batch.entries[0].backlog_ns;
     if (took > 0) learn(s);
     count_busy(s, took);
-    td_queue_charge(&s->queue, account, took, td_monotonic_ns());
-    unbook(account, priority, backlog);
+    td_queue_charge(&s->queue, job->account, took, td_monotonic_ns());
     if (finished) {
-        s->open--;
+        close_job(s, job, job->backlog_ns);
     } else {
-        account->backlog_ns[priority] += td_queue_remaining_ns(&s->queue, job);
+        double *backlog = &job->account->backlog_ns[job->priority];
+        *backlog = fmax(*backlog - job->backlog_ns, 0) + td_queue_remaining_ns(&s->queue, job);
         td_queue_push(&s->queue, job);
         td_scheduler_publish(s);
         atomic_fetch_add_explicit(&s->arrivals, 1, memory_order_release);
@@ -327,7 +321,7 @@ void td_lease_run(td_scheduler *s, td_job *job)
     /* the device serves others while this thread answers */
     finish(s, job, status, status == TB_OK ? NULL : &error);
     pthread_mutex_lock(&s->mutex);
-    forget(s, account, priority);
+    count_answered(s, 1);
     pthread_mutex_unlock(&s->mutex);
 }
 
@@ -437,7 +431,7 @@ static void *own_device(void *context)
             run_batch(s);
             s->held = false;
         } else {
-            tb_fail_memory(&error, sizeof(td_batch_entry), "a batch");
+            tb_fail_memory(&error, sizeof(td_job *), "a batch");
             drop(s, leader, TB_RESOURCE_EXHAUSTED, &error);
         }
     }

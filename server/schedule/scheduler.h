@@ -67,6 +67,12 @@ struct td_job {
     td_job *next, *previous;
     struct td_account *account;
     bool waited; /* for companions, once */
+    /* its part of the present launch */
+    double step_ns;    /* its estimate before the launch: its weight in the batch */
+    double backlog_ns; /* its booked backlog */
+    tb_status status;
+    bool moved; /* a world of it has made a step */
+    bool finished;
     const atomic_uint *arrivals;
     unsigned arrivals_seen; /* when its slice began */
 };
@@ -81,14 +87,16 @@ static inline bool td_job_yields(const td_job *job)
 
 /* For a device of the server, which outlives it; NULL: the processors. */
 tb_status td_scheduler_create(td_server *, const td_device *, td_scheduler **, tb_error *);
-/* Runs everything that a step there may need once over nothing: from a slice of a job of its own. */
+/* Runs everything that a step there may need once over nothing: from a slice of a job of its
+ * own. */
 tb_status td_scheduler_warm(td_scheduler *, tb_error *);
 /* RESOURCE_EXHAUSTED when the queue is full (with *retry_after, s), DEADLINE_EXCEEDED when the
  * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. A step
  * job of normal or high priority that would wait longer than [limits] queue_wait_seconds is refused
  * with RESOURCE_EXHAUSTED, too, unless it is `patient`. */
 tb_status td_scheduler_submit(td_scheduler *, td_job *, double *retry_after, tb_error *);
-/* How long a job would wait for the device if it were submitted now, ns. 0 while nothing is known. */
+/* How long a job would wait for the device if it were submitted now, ns. 0 while nothing is
+ * known. */
 double td_scheduler_wait_ns(td_scheduler *, const td_job *);
 /* From now on only the owner thread gives the device work, as a card wants it. Before the first
  * job. */
@@ -113,7 +121,8 @@ void td_scheduler_destroy(td_scheduler *);
 /* ---- warm_up.c ---- */
 
 /* On every device, runs all that a step may need and steps a small scene in both
- * precisions, so that first answers are quick; gives up quietly after `seconds`. ABORTED if a device
+ * precisions, so that first answers are quick; gives up quietly after `seconds`. ABORTED if a
+ * device
  * is lost. */
 tb_status td_server_warm_up(td_server *, double seconds, tb_error *);
 

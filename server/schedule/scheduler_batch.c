@@ -67,7 +67,7 @@ void td_batch_destroy(td_batch *batch)
 {
     tb_stepper_destroy(batch->serial);
     tb_stepper_destroy(batch->parallel);
-    free(batch->entries);
+    free(batch->list);
     free(batch->states);
     free(batch->certificates);
     free(batch->expected);
@@ -85,16 +85,16 @@ bool td_batch_add(td_batch *batch, td_job *job, double step_ns, double backlog_n
 {
     if (batch->jobs == batch->capacity) {
         const int32_t capacity = batch->capacity > 0 ? 2 * batch->capacity : 64;
-        td_batch_entry *grown = realloc(batch->entries, (size_t)capacity * sizeof *batch->entries);
+        td_job **grown = realloc(batch->list, (size_t)capacity * sizeof *batch->list);
         if (grown == NULL) return false;
-        batch->entries = grown;
+        batch->list = grown;
         batch->capacity = capacity;
     }
-    batch->entries[batch->jobs++] = (td_batch_entry){.job = job,
-                                                     .account = job->account,
-                                                     .step_ns = step_ns,
-                                                     .backlog_ns = backlog_ns,
-                                                     .priority = (int)job->priority};
+    job->step_ns = step_ns;
+    job->backlog_ns = backlog_ns;
+    job->status = TB_OK;
+    job->moved = job->finished = false;
+    batch->list[batch->jobs++] = job;
     batch->worlds += job->worlds;
     batch->step_ns += step_ns;
     return true;
@@ -115,11 +115,10 @@ static void merge(td_job *job, int32_t world, const tb_certificate *certificate)
         tb_certificate_merge(&job->certificates[world], certificate);
 }
 
-static void fail_entry(td_batch *batch, td_batch_entry *entry, tb_status status,
-                       const tb_error *error)
+static void fail_job(td_batch *batch, td_job *job, tb_status status, const tb_error *error)
 {
-    if (status == TB_OK || entry->status != TB_OK) return;
-    entry->status = status;
+    if (status == TB_OK || job->status != TB_OK) return;
+    job->status = status;
     if (batch->error.status == TB_OK) {
         batch->error = *error;
         batch->error.status = status;
@@ -129,8 +128,7 @@ static void fail_entry(td_batch *batch, td_batch_entry *entry, tb_status status,
 static void launch_serial(td_batch *batch, int32_t steps)
 {
     for (int32_t i = 0; i < batch->jobs; i++) {
-        td_batch_entry *entry = &batch->entries[i];
-        td_job *job = entry->job;
+        td_job *job = batch->list[i];
         for (int32_t w = 0; w < job->worlds; w++) {
             if (frozen(job, w)) continue;
             tb_certificate certificate;
@@ -138,16 +136,16 @@ static void launch_serial(td_batch *batch, int32_t steps)
             const tb_status status =
                 tb_step(batch->serial, job->states[w], steps, &certificate, &error);
             merge(job, w, &certificate);
-            entry->moved = true;
-            if (status != TB_DIVERGED) fail_entry(batch, entry, status, &error);
+            job->moved = true;
+            if (status != TB_DIVERGED) fail_job(batch, job, status, &error);
         }
     }
 }
 
 /* A world that stopped short without having diverged failed; the batch's own status is that of the
  * first world that stopped for whatever reason. */
-static void judge(td_batch *batch, td_batch_entry *entry, int32_t index, int32_t world,
-                  tb_status status, const tb_error *error)
+static void judge(td_batch *batch, td_job *job, int32_t index, int32_t world, tb_status status,
+                  const tb_error *error)
 {
     const tb_certificate *c = &batch->certificates[index];
     if (c->status == TB_DIVERGED || tb_state_steps(batch->states[index]) == batch->expected[index])
@@ -157,14 +155,14 @@ static void judge(td_batch *batch, td_batch_entry *entry, int32_t index, int32_t
         status = tb_fail(&mine, TB_RESOURCE_EXHAUSTED, "world %d: no memory for a step", world);
     else
         tb_fail(&mine, status, "%s", error->message);
-    fail_entry(batch, entry, status, &mine);
+    fail_job(batch, job, status, &mine);
 }
 
 static void launch_parallel(td_batch *batch, int32_t steps)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < batch->jobs; i++) {
-        const td_job *job = batch->entries[i].job;
+        const td_job *job = batch->list[i];
         for (int32_t w = 0; w < job->worlds; w++) {
             if (frozen(job, w)) continue;
             batch->states[n] = job->states[w];
@@ -176,15 +174,15 @@ static void launch_parallel(td_batch *batch, int32_t steps)
         tb_step_batch(batch->parallel, batch->states, n, steps, batch->certificates, &error);
     n = 0;
     for (int32_t i = 0; i < batch->jobs; i++) {
-        td_batch_entry *entry = &batch->entries[i];
-        for (int32_t w = 0; w < entry->job->worlds; w++) {
-            if (frozen(entry->job, w)) continue;
-            judge(batch, entry, n, w, status, &error);
-            entry->moved =
-                entry->moved || tb_state_steps(batch->states[n]) > batch->expected[n] - steps;
+        td_job *job = batch->list[i];
+        for (int32_t w = 0; w < job->worlds; w++) {
+            if (frozen(job, w)) continue;
+            judge(batch, job, n, w, status, &error);
+            job->moved =
+                job->moved || tb_state_steps(batch->states[n]) > batch->expected[n] - steps;
             /* a world that did not move keeps what it has reached */
             const tb_certificate *c = &batch->certificates[n++];
-            if (c->step > 0 || c->status != TB_OK) merge(entry->job, w, c);
+            if (c->step > 0 || c->status != TB_OK) merge(job, w, c);
         }
     }
 }
@@ -194,7 +192,7 @@ static int32_t choose_steps(const td_batch *batch, double threads)
 {
     int32_t steps = INT32_MAX;
     for (int32_t i = 0; i < batch->jobs; i++) {
-        const td_job *job = batch->entries[i].job;
+        const td_job *job = batch->list[i];
         const int32_t left = job->steps - job->steps_done;
         if (left < steps) steps = left;
         /* an unmeasured job, or one that sums up energies, goes step by step */
@@ -219,20 +217,20 @@ static void count_results(const td_job *job, td_metrics *metrics)
 static bool is_known(const td_batch *batch)
 {
     for (int32_t i = 0; i < batch->jobs; i++)
-        if (batch->entries[i].job->step_estimate_ns == 0) return false;
+        if (batch->list[i]->step_estimate_ns == 0) return false;
     return true;
 }
 
 /* The pace of a scene, by a launch in which worlds of it alone went all the way. */
 static void note_pace(const td_batch *batch, int32_t steps, int64_t took_ns, double threads)
 {
-    const uint64_t pace = batch->entries[0].job->pace;
+    const uint64_t pace = batch->list[0]->pace;
     if (batch->paces == NULL || pace == 0) return;
     for (int32_t i = 0; i < batch->jobs; i++) {
-        const td_batch_entry *entry = &batch->entries[i];
-        if (entry->job->pace != pace || entry->status != TB_OK) return;
-        for (int32_t w = 0; w < entry->job->worlds; w++)
-            if (entry->job->certificates[w].status == TB_DIVERGED) return;
+        const td_job *job = batch->list[i];
+        if (job->pace != pace || job->status != TB_OK) return;
+        for (int32_t w = 0; w < job->worlds; w++)
+            if (job->certificates[w].status == TB_DIVERGED) return;
     }
     td_pace_note(batch->paces, pace, batch->card ? TB_BACKEND_GPU : TB_BACKEND_CPU, batch->worlds,
                  (double)took_ns * threads / steps, td_monotonic_ns());
@@ -243,10 +241,9 @@ static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threa
                    td_metrics *metrics)
 {
     for (int32_t i = 0; i < batch->jobs; i++) {
-        td_batch_entry *entry = &batch->entries[i];
-        td_job *job = entry->job;
-        if (entry->status == TB_OK || entry->moved) job->steps_done += steps;
-        const double share = entry->step_ns / batch->step_ns;
+        td_job *job = batch->list[i];
+        if (job->status == TB_OK || job->moved) job->steps_done += steps;
+        const double share = job->step_ns / batch->step_ns;
         job->compute_ns += (int64_t)((double)took_ns * share);
 
         /* device time of one thread; the average of a few launches is steadier than the last */
@@ -258,8 +255,8 @@ static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threa
         bool all_frozen = true;
         for (int32_t w = 0; w < job->worlds && all_frozen; w++)
             all_frozen = job->certificates[w].status == TB_DIVERGED;
-        entry->finished = entry->status != TB_OK || job->steps_done >= job->steps || all_frozen;
-        if (entry->finished) count_results(job, metrics);
+        job->finished = job->status != TB_OK || job->steps_done >= job->steps || all_frozen;
+        if (job->finished) count_results(job, metrics);
         td_metrics_add(metrics, TD_METRIC_WORLD_STEPS, (int64_t)steps * job->worlds);
     }
 }
@@ -267,8 +264,8 @@ static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threa
 static void fail_all(td_batch *batch, tb_status status, const tb_error *error)
 {
     for (int32_t i = 0; i < batch->jobs; i++) {
-        fail_entry(batch, &batch->entries[i], status, error);
-        batch->entries[i].finished = true;
+        fail_job(batch, batch->list[i], status, error);
+        batch->list[i]->finished = true;
     }
 }
 
@@ -287,7 +284,7 @@ int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
 
     tb_error error = {0};
     tb_stepper *stepper = parallel ? batch->parallel : batch->serial;
-    tb_step_options options = batch->entries[0].job->options;
+    tb_step_options options = batch->list[0]->options;
     options.threads = parallel ? batch->packers : 1;
     options.solve.threads = 1;
     tb_status status = tb_stepper_set_options(stepper, &options, &error);

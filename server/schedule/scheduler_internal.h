@@ -74,7 +74,8 @@ double td_queue_step_ns(const td_queue *, const td_job *);
 /* Time until the completion of a job that arrives now: after all jobs of a higher priority, after
  * the fair share of other clients, and after the turns of its own client's jobs. */
 double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
-/* Device time (ns) that the other jobs of the same client and priority take while all take turns: each
+/* Device time (ns) that the other jobs of the same client and priority take while all take turns:
+ * each
  * takes as much as `job` still needs, or all that it needs itself where that is less. */
 double td_queue_turns_ns(const td_queue *, const td_job *, const td_account *);
 double td_queue_backlog_ns(const td_queue *);
@@ -87,22 +88,11 @@ bool td_options_equal(const tb_step_options *, const tb_step_options *);
 
 /* ---- the batch: of the thread that has the device ---- */
 
-typedef struct td_batch_entry {
-    td_job *job;
-    td_account *account;
-    double step_ns;    /* its estimate before the launch: its weight in the batch */
-    double backlog_ns; /* its booked backlog */
-    int priority;
-    tb_status status; /* of the launch */
-    bool moved;       /* a world of it has made a step */
-    bool finished;
-} td_batch_entry;
-
 typedef struct td_batch {
-    td_batch_entry *entries;
-    int32_t jobs, capacity;
+    td_job **list;
+    int32_t jobs, capacity; /* of the list */
     int32_t worlds;
-    double step_ns;                /* sum over the entries */
+    double step_ns;                /* sum over the jobs */
     tb_stepper *serial, *parallel; /* a card has the second alone */
     int32_t threads;               /* that work side by side; 1: a card is one */
     int32_t packers;               /* threads that pack a card's worlds */
@@ -113,7 +103,7 @@ typedef struct td_batch {
     tb_certificate *certificates;
     int64_t *expected; /* step that each state must have reached */
     int32_t worlds_capacity;
-    tb_error error; /* of the first entry that failed */
+    tb_error error; /* of the first job that failed */
 } td_batch;
 
 tb_status td_batch_create(td_batch *, const td_device *, int32_t threads, int32_t worlds,
@@ -122,8 +112,8 @@ void td_batch_destroy(td_batch *);
 void td_batch_clear(td_batch *);
 /* False if out of memory. */
 bool td_batch_add(td_batch *, td_job *, double step_ns, double backlog_ns);
-/* Computes some steps of every entry; counts them in the jobs' steps_done, merges certificates,
- * and sets each entry's status and whether it is finished. Returns the time it took, ns. */
+/* Computes some steps of every job; counts them in steps_done, merges certificates, and sets each
+ * job's status and whether it is finished. Returns the time it took, ns. */
 int64_t td_batch_launch(td_batch *, td_metrics *);
 
 /* ---- the scheduler ---- */
@@ -158,8 +148,10 @@ struct td_scheduler {
 
 /* OK if the job is still wanted, otherwise CANCELLED or DEADLINE_EXCEEDED. (scheduler_queue.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
-/* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the time
- * of the call's own work if that is more, once there has been a queue for as long as that: a burst is
+/* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the
+ * time
+ * of the call's own work if that is more, once there has been a queue for as long as that: a
+ * burst is
  * borne, an overload that lasts is not made to wait in line. INT64_MAX: no bound. */
 int64_t td_wait_limit(const td_config *, int64_t empty_ns, int64_t now_ns, double needed_ns);
 /* Publishes the number of waiting jobs. Caller holds the mutex. */

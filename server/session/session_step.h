@@ -8,8 +8,8 @@
 typedef struct td_step td_step;
 
 struct td_step {
-    td_task task;
-    td_job job;
+    td_task task;        /* its place in the session's queue */
+    td_job job;          /* its place in the device's queue, and its part of a launch */
     td_call *call;       /* held */
     td_session *session; /* held */
     td_request *request;
@@ -37,7 +37,8 @@ struct td_step {
 td_step *td_step_create(td_call *, td_request *request, const Tribo__V1__StepRequest *,
                         td_session *, void (*answer)(td_step *), tb_error *);
 /* Enters the session, if its turn comes soon enough ([limits] queue_wait_seconds): else
- * RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED at once. On failure the step is freed and `answer` is not called. */
+ * RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED at once. On failure the step is freed and `answer` is
+ * not called. */
 tb_status td_step_start(td_step *, double *retry_after, tb_error *);
 /* The worlds [first, first + count) of the answer, in `wire`. False if out of memory. */
 bool td_step_fill(td_step *, td_wire *wire, int32_t first, int32_t count,
