@@ -1,7 +1,8 @@
 # Tribod: build, tests, install. `make help` lists the targets, deploy/config.mk the knobs.
 #
 # Sources are found by their folder and name:
-#   solver/**/*.c                                 compiled once, but for the rooms of physics and gpu
+#   solver/**/*.c                                 compiled once, but for the rooms of physics and
+# gpu
 #   solver/{collide,contact,qp,solve,step}/**/*.c the rooms of physics: one unit of all, so that the
 #                                                 compiler sees through every call of a step;
 #                                                 compiled twice into the one library, as double and
@@ -50,12 +51,14 @@ suite_fuzz  := $(FUZZ:tests/fuzz/fuzz_%=tests/fuzz/replay_%)
 
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
 suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
-# not the lanes of a played card: each has a stack of its own, which ASan takes for one that has ended
+# not the lanes of a played card: each has a stack of its own, which ASan takes for one that has
+# ended
 ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call suites,$(ASAN_SUITES)))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) \
     $(call only,tests/check_format.sh tests/check_rooms.sh tests/check_server_rooms.sh)
-# Tests of `make check` that are attacks: check-attack runs them after the long ones of tests/attack.
+# Tests of `make check` that are attacks: check-attack runs them after the long ones of
+# tests/attack.
 ATTACK_TESTS := $(addprefix tests/e2e/daemon_,bears_bad_clients.py drains_under_load.py \
     guards_keys.py keeps_descriptors.py minds_small_things.py minds_the_disk.py \
     parses_stored_scenes_aside.py parses_uploads_aside.py speaks_http2.py survives_kill9.py)
@@ -263,8 +266,8 @@ $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(LIB_OBJECTS)
 
-# what the shared library exports: the functions that the public headers declare, and those of base/
-# that libtribo_client.a takes from it
+# symbols that the shared library exports: functions declared by the public headers, and functions
+# of base/ that libtribo_client.a takes from it
 CLIENT_NEEDS := tb_bytes_append tb_bytes_free tb_fail tb_fail_field tb_fail_memory tb_file_read
 $(B)/exports.map: solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h \
     solver/tribo_soft.h Makefile

@@ -1,4 +1,5 @@
-# Included by the Makefile: the Python client, in environments in $(BUILD)/python and $(BUILD)/peers.
+# Included by the Makefile: the Python client, in environments in $(BUILD)/python and
+# $(BUILD)/peers.
 # deploy/deps.sh makes the environments, this rule puts the client into them.
 
 PYTHON := $(abspath $(BUILD))/python/bin/python
@@ -16,7 +17,7 @@ $(PYTHON_CLIENT) $(PEERS_CLIENT) $(LEARN_CLIENT): $(BUILD)/%/client-installed: \
 	    --no-deps --force-reinstall ./clients/python
 	@touch $@
 
-# what the demo grasps, and with which hand
+# scene and hand of the demo
 $(B)/demo/grasp.xml: $(B)/tests/data/mug $(B)/tests/data/hand
 	@mkdir -p $(@D)
 	@$(B)/tests/data/mug $(@D) >/dev/null && $(B)/tests/data/hand $(@D) 0.7 0.003 >/dev/null

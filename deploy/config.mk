@@ -69,8 +69,8 @@ SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recov
 SANITIZE += -fno-omit-frame-pointer
 WERROR :=
 endif
-# ThreadSanitizer does not see the barriers of gcc's libgomp and reports races that are none. With
-# clang's libomp, its tool Archer tells the sanitizer about them.
+# ThreadSanitizer does not see the barriers of gcc's libgomp and reports false races. With clang's
+# libomp, its tool Archer tells the sanitizer about them.
 ifeq ($(VARIANT),tsan)
 CC := $(CLANG)
 OPTIMIZE := -O1 -g

@@ -14,15 +14,16 @@
 #   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   clients Go, Rust and Node for the gRPC clients of `make check-clients`
-#   image   podman with runc, and mmdebstrap for a base where no registry can be reached: `make image`
+#   image   podman with runc, and mmdebstrap for a base where no registry can be reached: `make
+# image`
 #   deb     debhelper, help2man and lintian: `make deb`
 #   ray     Ray and pyarrow in the environment of python: `make check-ray`
 #   learn   torch, JAX, stable-baselines3, CoACD (5 GiB) in build/learn: `make check-learn`
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
-# Safe to run twice: what is there is left alone, and nothing is asked of the network. Debian and
-# Ubuntu install by apt-get (with sudo unless root); elsewhere it lists what is missing and stops.
+# Safe to run twice: present parts are left alone, without use of the network. Debian and
+# Ubuntu install by apt-get (with sudo unless root); elsewhere it lists missing parts and stops.
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- build test clang python dashboard web gpu
@@ -328,8 +329,8 @@ case " $* " in
     ;;
 esac
 
-# the peers come from PyPI; of some only the models inside are wanted, not what they depend on.
-# Beside them is what the Python client needs.
+# the peers come from PyPI; some are needed for their models alone, so without their dependencies.
+# The needs of the Python client come with them.
 case " $* " in
 *" peers "*)
     environment=${BUILD:-build}/peers
@@ -345,8 +346,8 @@ case " $* " in
     ;;
 esac
 
-# Siconos is Debian's, but brings a BLAS that would take the place of the machine's: its packages and
-# those that they miss are unpacked in the environment instead, without root.
+# Siconos is Debian's, but brings a BLAS that would replace the machine's: its packages and their
+# missing dependencies are unpacked in the environment instead, without root.
 case " $* " in
 *" peers "*)
     folder=${BUILD:-build}/peers/siconos
@@ -369,7 +370,7 @@ case " $* " in
     ;;
 esac
 
-# MuJoCo Warp, and Newton with its exact-contact solver Kamino; they bring what they need of CUDA
+# MuJoCo Warp, and Newton with its exact-contact solver Kamino; they bring their CUDA libraries
 case " $* " in
 *" gpu-peers "*)
     environment=${BUILD:-build}/gpu-peers

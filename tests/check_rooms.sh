@@ -7,7 +7,7 @@
 cd "$(dirname "$0")/.." || exit 1
 
 # From the ground up: a room may include itself and the rooms before it. A name with a dot is one
-# header that stands lower than its folder. A path belongs to the longest name that begins it.
+# header that is lower than its folder. A path belongs to the longest name that begins it.
 ORDER='
 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h solver/tribo_soft.h
 solver/base solver/backend/backend.h
@@ -36,7 +36,7 @@ includes() {
         sed -E 's/^([^:]*):.*"([^"]+)"$/\1 solver\/\2/'
 }
 
-# what is wrong with the folder that this runs in, but for compilations
+# prints the faults of the present folder, but for compilations
 faults() {
     includes >"$work/includes"
     while read -r from to; do
@@ -79,7 +79,7 @@ alone() {
     # shellcheck disable=SC2086 # a list of packages
     flags="-D_GNU_SOURCE -DTB_HDF5_SONAME=__FILE__ -Isolver -Itests/plugin/card -fsyntax-only -fopenmp
            -Wall -Wextra -Werror -Wno-unused-function $(pkg-config --cflags $packages 2>/dev/null)"
-    # what a kernel is made of needs a card, or one that is played
+    # headers of kernels need a card, or the played one
     find solver -name '*.[ch]' | grep -vE "$COMPLETED" | sort | xargs -P "${JOBS:-2}" -I@ sh -c '
         case $1 in
         solver/gpu/qp/[bcgst][acril]*.h | solver/gpu/stored/[jps][or]*.h)
@@ -97,7 +97,7 @@ cat "$work/faults"
 failed=$(grep -c '^[^ ]' "$work/faults")
 checked=$(find solver -name '*.[ch]' -o -name '*.cu' | wc -l)
 
-# and faults would be seen: $1 what is told, $2 a source, $3 a line that is added to it
+# and faults are seen: $1 expected message, $2 a source, $3 a line added to it
 would_be_told() {
     mkdir -p "$work/tree" && rm -rf "$work/tree/solver" && cp -r solver "$work/tree/"
     printf '%s\n' "$3" >>"$work/tree/$2"

@@ -6,7 +6,7 @@
 # BUILD as in deploy/config.mk.
 cd "$(dirname "$0")/.." || exit 1
 
-# From the ground up. The folder's own files ("server/") stand last: they make and end the parts.
+# From the ground up. The folder's own files ("server/") come last: they make and end the parts.
 ORDER='db
 server/ops server/wire server/call server/schedule server/session server/handlers
 server/transport/http server/transport/grpc server

@@ -1,4 +1,4 @@
-# How the programs of tests/ are linked, and what the sanitizer and fuzz targets do.
+# Linking of the programs of tests/, and the sanitizer and fuzz targets.
 
 # headers of helpers, and of helpers in other rooms, are named from tests/unit
 $(addprefix $(B)/,$(addsuffix .o,$(suite_unit))): CPPFLAGS += -Itests/unit
@@ -78,7 +78,7 @@ $(B)/tests/unit/collide/test_mesh_team_f32: $(B)/tests/unit/gpu/team_world.f32.o
 $(B)/tests/unit/solve/test_team_solve: $(B)/tests/unit/solve/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/solve/test_team_solve_f32: $(B)/tests/unit/solve/team_solve.f32.o $(TEAM_PLAY)
 
-# the backend with a card that the processor plays, for what needs no card to be tested
+# the backend with a card played by the processor, for tests that need no card
 CARD_OBJECTS := $(GPU_C:solver/gpu/%.c=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)

@@ -33,7 +33,7 @@ count() {
     # a forked test may flush a line that its parent flushes too: count each text once
     /^SKIPPED/ && !seen[$0]++ { skipped++ }
     END {
-        # libcheck knows no skipping: a skipped check is among those that passed
+        # libcheck has no skipping: a skipped check counts as passed
         passed = checks - failed - skipped
         if (passed < 0) passed = 0
         if (script_skipped > skipped) skipped = script_skipped

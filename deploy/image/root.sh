@@ -44,7 +44,7 @@ sort -u /tmp/loaded | while read -r library; do
     echo "$real"
 done | sort -u >/tmp/libraries
 
-# the loader stands under /lib64 by the ABI
+# the ABI puts the loader under /lib64
 loader=$(sed -n 's|^[[:space:]]*\(/lib64/[^ ]*\) .*|\1|p' <<L
 $(ldd "$out/usr/bin/tribod")
 L
@@ -70,7 +70,7 @@ while read -r package; do
     }
 done </tmp/packages
 
-# the SPDX list; licences are those that the copyright files name in their machine-readable form
+# the SPDX list; licences are those in the machine-readable form of the copyright files
 version=$("$out/usr/bin/tribod" --version | sed -n 's/^tribod \([^ ]*\).*/\1/p')
 while read -r package; do
     licences=$(sed -n 's/^License: *//p' "/usr/share/doc/$package/copyright" | sort -u | paste -sd ';' -)

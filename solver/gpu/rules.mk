@@ -51,7 +51,7 @@ $(WARP_KERNEL).f32.cu.o: private GPU_FLAGS += -DTB_SINGLE -prec-div=false -prec-
 $(B)/%.f32.cu.o: %.cu $(B)/stamp.gpu
 	$(compile_kernels)
 
-# for the host each kernel file has an empty twin of every device function, under the same names
+# for the host, each kernel file has an empty function of the same name for every device function
 $(GPU_PLUGIN): $(GPU_C_OBJECTS) $(GPU_KERNELS) $(LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,-z,defs,--exclude-libs,ALL \

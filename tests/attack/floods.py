@@ -94,7 +94,7 @@ def settings() -> Iterator[bytes]:
 
 
 def pings() -> Iterator[bytes]:
-    """Pings whose answers nobody reads."""
+    """Pings whose answers are not read."""
     while True:
         yield h2.frame(h2.PING, 0, 0, b"12345678") * 500
 
@@ -251,7 +251,7 @@ def attack(
             finally:
                 daemon.terminate()
             ended = daemon.wait(60)
-    # AddressSanitizer keeps what was freed
+    # AddressSanitizer keeps freed memory
     bound = MOST_GROWTH * (8 if "ASAN_OPTIONS" in os.environ else 1)
     print(
         f"{name:16} memory +{growth / 1e6:6.1f} MB, p99 of honest calls {1e3 * beside:7.2f} ms, "

@@ -44,7 +44,7 @@ def body(number: int) -> bytes:
 
 
 def unread(number: int) -> bytes:
-    """Requests without end whose answers nobody reads."""
+    """Requests without end whose answers are not read."""
     del number
     return LIST * 20
 
@@ -83,7 +83,8 @@ def hold(address: str, name: str, connections: int, end: float) -> None:
 
 
 def honest(address: str, seconds: float) -> tuple[float, list[str], int]:
-    """p99 of calls of one caller with a connection of its own for each, what went wrong, calls."""
+    """p99 of calls of one caller with a connection of its own for each; the errors; the
+    number of calls."""
     took, wrong = [], []
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -59,7 +59,7 @@ class Strangers(threading.Thread):
         self.statuses: set[int] = set()
 
     def random_key(self) -> str:
-        """As a real one is spelled, and not given to anybody."""
+        """Spelled as a real key, but never issued."""
         digits = "0123456789abcdef"
         return "".join(secrets.choice(digits) if c in digits else c for c in self.like)
 

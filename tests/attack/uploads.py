@@ -21,7 +21,7 @@ from daemon_parses_uploads_aside import MIB, Http, ball_of_points
 
 #: Of the p99 beside the bombs over the p99 alone. Eight bombs take both cores of a small machine.
 FACTOR = 5
-#: What a call may take whatever it took alone, s: below that a factor is noise.
+#: Longest time of a call that is always accepted, s: below that a factor is noise.
 FLOOR_S = 0.05
 UPLOAD_MEMORY_MIB = 128
 
@@ -106,7 +106,7 @@ def main() -> None:
         report.check(
             beside < FACTOR * max(alone, FLOOR_S), f"p99 {beside:.3f} s, {alone:.3f} alone"
         )
-        # the texts and requests of eight callers come on top of what two parsers may take
+        # the texts and requests of eight callers come on top of the two parsers' memory
         report.check(grown < 3 * UPLOAD_MEMORY_MIB + 256, f"memory grew by {grown:.0f} MiB")
         report.equal(daemon.end(), 0, "exit code")
     report.finish()

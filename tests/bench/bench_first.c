@@ -1,5 +1,5 @@
-/* How long a caller waits who has nothing yet: from the start of the process to the first answer for
- * a model that was never seen, and then for one more; and for the same again, all being warm.
+/* Waiting time of a new caller: from the start of the process to the first answer for an unknown
+ * model, then for another one; and for the same again when all is warm.
  *
  *   bench_first [--backend cpu] [--worlds N] [MODEL MODEL]       (1; hand and mug, jaw and mug)
  *

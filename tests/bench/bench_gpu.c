@@ -1,5 +1,5 @@
-/* Batches of one scene on a card: world-steps a second of worlds in the hold, and of whole ways from
- * different starts, in float and double, at certificate residuals 1e-3 and 1e-6.
+/* Batches of one scene on a card: world-steps a second of worlds in the hold, and of whole motions
+ * from different starts, in float and double, at certificate residuals 1e-3 and 1e-6.
  *
  *   bench_gpu [--grasp] [--quick] [--backend cpu] [WORLDS ...]            (1 1024 8192 32768)
  *   bench_gpu --model hand.xml --controls hand.csv --vary can:0.003:0.3 --held can:0.4 --grasp 8192
@@ -7,16 +7,18 @@
  *   --parts LIST      hold, whole or both (hold; --grasp is both)
  *   --how LIST        float:1e-3,double:1e-6,...; else all four in the hold, these two in the whole
  *   --hold-steps N    timed three times (100)
- *   --whole-steps N   a whole way ends after so many, if not the scene's: where worlds are many. The
+ *   --whole-steps N   a whole way ends after so many, if not the scene's: where worlds are many.
+ *   The
  *                     hold is what the scene's own end in all the same; a varied one is left out
  *   --solver NAME     (auto)
  *
  * and the scene's own options, see common_worlds.h. Without --model the scene is jaw and mug: close
- * for 1 s, lift to 0.2 m until 2 s, hold until 3 s, dt 2 ms. The hold is what the whole ends in: all
- * worlds alike at rest ("hold"), and after the whole every world in its own ("varied hold"). Compute
- * time is the card's own, by its events around the launches; wall time is that of the calls, copies
- * to and from the card included. Prints one JSON object a line: each names commit, card, driver, the
- * steps of the way that it is or begins after ("way"), and those of the scene's. */
+ * for 1 s, lift to 0.2 m until 2 s, hold until 3 s, dt 2 ms. The hold is the end of the whole: all
+ * worlds equal at rest ("hold"), and after the whole every world in its own state ("varied hold").
+ * Compute time is the card's own, by its events around the launches; wall time is that of the
+ * calls, copies to and from the card included. Prints one JSON object a line: each names commit,
+ * card, driver, the steps of the way that it is or begins after ("way"), and those of the scene's.
+ * */
 #include "common_worlds.h"
 
 enum { WARM_STEPS = 20, REPEATS = 3, MOST_STEPS = 500, MOST_HOWS = 8 };
@@ -51,7 +53,7 @@ typedef struct figures {
     tb_stepper_use use;
 } figures;
 
-/* ---- what was measured ---- */
+/* ---- figures ---- */
 
 static void print(const bench *b, const figures *f)
 {
@@ -74,7 +76,7 @@ static void print(const bench *b, const figures *f)
     fflush(stdout);
 }
 
-/* Steps all worlds and adds what it took. */
+/* Steps all worlds and adds the time. */
 static void advance(tb_stepper *stepper, tb_state **states, int32_t steps,
                     tb_certificate *certificates, figures *f)
 {
@@ -238,7 +240,7 @@ static bool option(bench *b, const char *name, char *value)
     return true;
 }
 
-/* The options; the worlds are moved to the front of argv, and their number is what comes back. */
+/* The options; the worlds are moved to the front of argv. Returns their number. */
 static int read_options(bench *b, int argc, char **argv)
 {
     int worlds = 0;
@@ -260,7 +262,8 @@ static int read_options(bench *b, int argc, char **argv)
     return worlds;
 }
 
-/* The plug-in beside the tests' folder, unless the caller knows better; and who measures what. */
+/* The plug-in beside the tests' folder, unless the environment names one; and the names of
+ * machine and commit. */
 static bool find_device(bench *b, const char *build)
 {
     tb_error error;

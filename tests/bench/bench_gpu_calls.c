@@ -1,13 +1,13 @@
-/* What a call for few worlds takes on a GPU: worlds that stay there and worlds that come home with every
- * step, one step a call and several, call after call and with pauses; and of the time what the card's
- * own clock says.
+/* Time of a call for few worlds on a GPU: worlds that stay there and worlds fetched with every
+ * step, one step a call and several, without and with pauses; and the share by the card's own
+ * clock.
  *
  *   bench_gpu_calls SCENE.xml [WORLDS...]
  *
- * prints a line of JSON for each, and the plug-in another one after it: what the calling thread was
- * busy with (TRIBO_GPU_TIMES). What a call takes beside its steps is the difference between one step a
- * call and several; what it takes because caches and clocks have gone cold, that of a pause.
- * TRIBO_GPU_GRAPHS=0 makes the same calls without CUDA graphs. Without a GPU it says so and is done. */
+ * prints a line of JSON for each, and the plug-in another one after it: the phases of the calling
+ * thread (TRIBO_GPU_TIMES). The cost of a call beside its steps is the difference between one step
+ * a call and several; the cost of cold caches and clocks, that with pauses. TRIBO_GPU_GRAPHS=0
+ * makes the same calls without CUDA graphs. Without a GPU it says so and ends. */
 #include <unistd.h>
 
 #include "common_bench.h"

@@ -1,9 +1,10 @@
 /* Quadratic programs with a band beyond Litven's table 7.1 (tribo bench schurpa has that):
  *
- *   symgbmm   his figure 6.2: the product of a band with a matrix, on the processor and, where there
+ *   symgbmm   his figure 6.2: the product of a band with a matrix, on the processor and, where
+ *             there
  *             is a card, in its naive and its shared variant
- *   kept      solves in a row whose f drifts, each from the last set: with what the last one left
- *             behind (tb_qp_solver) and each by itself, in turns
+ *   kept      solves in a row whose f drifts, each from the last set: with the last one's
+ *             factorization (tb_qp_solver) and without, alternating
  *
  * bench_programs [n half_bandwidth columns]; 2000 250 32 without. A card counts if TRIBO_GPU_PLUGIN
  * or the plug-in beside the program finds one. */

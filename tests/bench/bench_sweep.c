@@ -1,11 +1,11 @@
-/* What a sweep of factorized `sor` costs, per contact, beside this machine's copy bandwidth.
+/* Cost of a sweep of factorized `sor`, per contact, beside this machine's copy bandwidth.
  *
  * Two problems: a field of 100,000 contacts between free bodies on a grid (each body with its
  * neighbours), and 14 contacts on one free body, which stay in the cache. A sweep's cost is the
  * difference between a solve of many sweeps and one of few, so that set-up and the last residual do
  * not count. Bandwidth is a copy of an array larger than the caches, read plus write, measured
- * between the solves of the same run. `traffic` is what a sweep must move: rows of Y, blocks,
- * impulses, c, and both bodies' velocities. Times are of this thread's processor, so that
+ * between the solves of the same run. `traffic` is the least memory traffic of a sweep: rows of Y,
+ * blocks, impulses, c, and both bodies' velocities. Times are of this thread's processor, so that
  * neighbours on the machine disturb them little. One JSON object a line; medians with the smallest
  * and largest of all repetitions. */
 #include "solve/solve.h"

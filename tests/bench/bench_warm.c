@@ -1,7 +1,7 @@
 /* A grasp of 1,000 steps at a residual of 1e-8 in one session, one step a call: linear solves,
- * factorizations and time of a step from warm sets, against cold starts and against sweeps. Then two
- * sessions of it take turns, call by call, one half a second behind the other. Times are those of
- * the processor, since one world is one thread's work.
+ * factorizations and time of a step from warm sets, against cold starts and against sweeps. Then
+ * two sessions of the grasp alternate, call by call, one half a second behind the other. Times are
+ * those of the processor, since one world is one thread's work.
  *
  * The two grasps: common_warm.h. Goals: five times fewer linear solves warm than cold; auto faster
  * than sor. The same calls through a daemon: bench_wire_warm. */
@@ -92,7 +92,7 @@ static void measure(warm_scene *s)
         options.solve.maximum_iterations = WARM_ITERATIONS;
         bench_check(tb_stepper_create(&options, &steppers[w], &error), &error);
     }
-    /* ways in turns, so that what else the machine does is everyone's */
+    /* alternating, so that other load on the machine affects all alike */
     for (int round = 0; round <= ROUNDS; round++) {
         for (int w = 0; w < WAYS; w++) {
             const double seconds = alone(s, steppers[w], &sums[w]);

@@ -1,7 +1,7 @@
-/* What the wire costs: a streamed step and a unary step of one body's session over loopback beside
- * a raw TCP echo of as many bytes, a call that computes nothing, and the same step without a server,
+/* Cost of the wire: a streamed step and a unary step of one body's session over loopback beside a
+ * raw TCP echo of as many bytes, a call that computes nothing, and the same step without a server,
  * in alternating rounds of one run; 64 callers at once; messages of a server stream; memory and
- * start of the daemon; the first answer for an object never seen.
+ * start of the daemon; the first answer for an unknown object.
  *
  * Goals: streamed step <= echo + 20 us + physics; idle < 40 MB; first answer < 1 s. */
 #include <arpa/inet.h>
@@ -109,7 +109,7 @@ static void call_step(tbc_client *client, char *session, bool state)
     tbc_free(answer);
 }
 
-/* A call that computes nothing: what gRPC itself takes, there and back. */
+/* A call that computes nothing: the cost of gRPC itself, both ways. */
 static double time_heartbeat(tbc_client *client, char *session)
 {
     tb_error error;
@@ -160,7 +160,7 @@ static double time_stream(tbc_client *client, char *session)
     return seconds;
 }
 
-/* As many steps sent ahead as answers allow: what a stream carries. */
+/* Sends as many steps ahead as answers allow: throughput of a stream. */
 static double stream_messages(tbc_client *client, char *session)
 {
     enum { WINDOW = 32 };

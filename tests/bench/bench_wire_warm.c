@@ -1,10 +1,10 @@
 /* The grasps of bench_warm through a daemon of its own, one step a call over gRPC: by one session,
- * then by two that take turns, the second half a second behind the first. Beside them the same steps
- * by the library in this process.
+ * then by two that take turns, the second half a second behind the first. Beside them the same
+ * steps by the library in this process.
  *
- * What a session's steps begin with is its own: statuses, history and linear solves are the same
- * alone, by turns and without a daemon, and so are the bytes that the last state is kept in. The
- * program stops where they are not. Times are those of a call, and of the step as the daemon says. */
+ * A session's warm start is independent of other sessions: statuses, history, linear solves and the
+ * bytes of the last state are the same alone, alternating and without a daemon. The program stops
+ * if they differ. Times are those of a call, and of the step as the daemon reports it. */
 #include "common_daemon.h"
 #include "common_warm.h"
 #include "tribo/v1/simulation.pb-c.h"
@@ -106,7 +106,7 @@ static void compare_sums(const warm_scene *s, const tb_certificate *a, const tb_
          s, "the statuses or the residual are others than the library's");
 }
 
-/* The session's bytes are those of the library's world; then it goes. */
+/* Checks that the session's bytes are those of the library's world, then ends it. */
 static void end(tbc_client *client, const warm_scene *s, session *run, const unsigned char *bytes,
                 size_t size)
 {

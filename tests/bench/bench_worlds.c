@@ -1,9 +1,9 @@
 /* Whole steps: growth with the size of one world, two threads against one over many worlds.
  *
  * Growth: n balls in columns of 10 under gravity, settled; the time of a step at 20 sweeps at the
- * most, so that what grows is the work and not the difficulty. Columns that stand still need one
- * sweep: then the residual is 0. The exponent is the slope of log(time) over log(contacts) between
- * 100 and 100,000 balls. */
+ * most, so that the work grows and not the difficulty. Columns at rest need one sweep: then the
+ * residual is 0. The exponent is the slope of log(time) over log(contacts) between 100 and 100,000
+ * balls. */
 #include "common_bench.h"
 
 static tb_model *columns(int n)

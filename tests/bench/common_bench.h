@@ -1,4 +1,4 @@
-/* What every benchmark shares: a clock, medians with spread, one JSON object a figure.
+/* Shared by all benchmarks: a clock, medians with spread, one JSON object a figure.
  *
  * Machines are shared and noisy: quote ratios of figures from one run, medians, and the spread. */
 #ifndef COMMON_BENCH_H

@@ -1,6 +1,7 @@
 /* The grasps of 1,000 steps that warm starts are measured on, for the library and for the daemon.
  *
- * Two scenes: the jaw and mug that simulators are timed on (tests/data/jaw_mug.c), and the hand that
+ * Two scenes: the jaw and mug that simulators are timed on (tests/data/jaw_mug.c), and the hand
+ * that
  * takes the same kind of mug by its handle, which is harder (tests/data/hand.c, keyframe "handle").
  * The jaw closes, lifts, holds; from 1.5 s to 1.7 s the mug is pulled and twisted to and fro. */
 #ifndef COMMON_WARM_H
@@ -17,7 +18,7 @@ enum { WARM_ITERATIONS = 2000 };
 
 typedef struct warm_scene {
     const char *name;
-    char path[640]; /* of its model, whose meshes lie beside it */
+    char path[640]; /* of its model, with the meshes beside it */
     tb_model *model;
     tb_model_counts counts;
     int32_t keyframe;   /* -1: none */
@@ -44,7 +45,7 @@ void warm_check(const warm_scene *, const tb_state *);
 
 /* Prints one figure of a scene. */
 void warm_print(const warm_scene *, const char *way, const char *what, double value);
-/* Prints what a certificate over WARM_STEPS steps tells of the work. */
+/* Prints the work in a certificate over WARM_STEPS steps. */
 void warm_print_work(const warm_scene *, const char *way, const tb_certificate *);
 
 #endif

@@ -138,7 +138,7 @@ class Clients:
         print(f"h2spec: {total[0] if total else 'nothing'}", flush=True)
 
     def calls(self, name: str, *command: str, status: int = 0, says: str = "") -> None:
-        """One call by a tool: how it ends and what it says."""
+        """One call by a tool: its status and output."""
         ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
         said = ran.stdout + ran.stderr
         self.report.check(ran.returncode == status and says in said, f"{name}: {said}")

@@ -1,4 +1,4 @@
-/* What the generators of test and demo scenes share: writing files into a folder, and the mug.
+/* Shared by the generators of test and demo scenes: writing files into a folder, and the mug.
  *
  * Each generator is called as PROGRAM FOLDER [OPTION...], writes its files there and prints their
  * names. Numbers are rounded to fixed digits, so that files are the same on every machine. */
@@ -14,7 +14,7 @@ void data_close(FILE *file, const char *folder, const char *name);
 /* The folder a generator was given; ends the program with its usage if there is none. */
 const char *data_folder(int argc, char **argv, const char *usage);
 
-/* A mug that stands on the XY plane around the Z axis, its handle towards +X. */
+/* A mug on the XY plane around the Z axis, its handle towards +X. */
 #define MUG_RADIUS_M       0.035 /* outside */
 #define MUG_HEIGHT_M       0.090
 #define MUG_WALL_M         0.0035

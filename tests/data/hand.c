@@ -1,10 +1,10 @@
 /* A parallel-jaw hand the size of a Franka hand, and a scene in which it grasps the mug of mug.c.
  *
  * The hand's frame lies between its pads, +Z towards the palm, Y the closing direction. In hand.xml
- * it hangs on slides x, y, lift and hinges turn (Z), tilt (Y) with position servos, so that it can
- * reach a pose, lift and shake; fingers are slides whose coordinate is the way closed (0 to 40 mm),
- * with force motors. hand.urdf is the same hand on a lift alone, the right finger a mimic of the
- * left one.
+ * it has slides x, y, lift and hinges turn (Z), tilt (Y) with position servos, so that it can reach
+ * a pose, lift and shake; fingers are slides whose coordinate is the way closed (0 to 40 mm), with
+ * force motors. hand.urdf is the same hand on a lift alone, the right finger a mimic of the left
+ * one.
  *
  * MJCF takes a mesh for its convex hull, so the mug of grasp.xml collides as boxes and capsules;
  * its OBJ mesh is there to be seen. Every keyframe of grasp.xml is one grasp, hand open and in
@@ -12,9 +12,10 @@
  *
  * mug.xml is the mug of grasp.xml alone, for callers with another hand.
  *
- * Rigid pads that are out of line with a wall touch it with a corner, and what two corners hold
- * swings about the line through them. With SPIN (m, the friction against spinning over the normal
- * force; 0.003 is rubber pressed over a centimetre) the pads of hand.xml hold it as soft ones do.
+ * Rigid pads that are out of line with a wall touch it with a corner, and an object held by two
+ * corners swings about the line through them. With SPIN (m, the friction against spinning over the
+ * normal force; 0.003 is rubber pressed over a centimetre) the pads of hand.xml hold it as soft
+ * ones do.
  *
  * hand FOLDER [MU [SPIN]] writes hand.xml, hand.urdf, mug.xml and grasp.xml (MU 0.7, SPIN 0).
  * grasp.xml needs mug.obj there. */
@@ -38,7 +39,7 @@ typedef struct part {
 
 static const part HAND[] = {{"palm", 0, {0, 0, 0.070}, {0.020, 0.100, 0.030}, 0.60},
                             {"flange", 1, {0, 0, 0.110}, {0.0315, 0.0315, 0.010}, 0.13}};
-/* of the left finger, whose frame lies on the pad's face; mirrored in Y for the right one */
+/* of the left finger, whose frame is on the pad's face; mirrored in Y for the right one */
 static const part FINGER[] = {{"pad", 0, {0, 0.003, 0}, {0.010, 0.003, 0.011}, 0.005},
                               {"finger", 0, {0, 0.012, 0.014}, {0.009, 0.006, 0.025}, 0.025}};
 enum { HAND_PARTS = 2, FINGER_PARTS = 2 };
@@ -49,7 +50,7 @@ static const double FINGER_DAMPING = 150, FINGER_FORCE = 70; /* N s/m: gears; N 
 
 /* ---- MJCF ---- */
 
-/* pad: what friction the part "pad" has, as an attribute; "" like all others */
+/* pad: friction attribute of the part "pad"; "": as all others */
 static void put_geoms(FILE *file, const char *indent, const char *side, const part *parts,
                       int count, int sign, const char *pad)
 {

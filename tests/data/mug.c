@@ -43,7 +43,7 @@ static int put_ring(mug *m, double radius, double z)
     return first;
 }
 
-/* Quads between two rings; outwards if `upper` comes after `lower` on the way up an outer wall. */
+/* Quads between two rings; outwards if `upper` follows `lower` up an outer wall. */
 static void put_band(mug *m, int lower, int upper)
 {
     for (int i = 0; i < m->around; i++) {

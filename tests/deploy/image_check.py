@@ -33,7 +33,7 @@ USER = 65532
 #: goals for the compressed image, bytes
 LARGEST = {"cpu": 120_000_000, "gpu": 200_000_000}
 
-#: what podman needs in a container without privileges of its own; docker takes the network too
+#: options of podman in a container without privileges of its own; docker takes the network too
 ISOLATION = ["--network", "host", "--ulimit", "nofile=1024:1024"]
 if ENGINE.endswith("podman"):
     ISOLATION += ["--ulimit", "nproc=1024:1024"]

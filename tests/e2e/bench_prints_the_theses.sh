@@ -1,5 +1,6 @@
 #!/bin/sh
-# tribo bench betz|poulsen: tables beside the theses' figures, as text, JSON, SVG and rows of a store.
+# tribo bench betz|poulsen: tables beside the theses' figures, as text, JSON, SVG and rows of a
+# store.
 . tests/e2e/common.sh
 . tests/e2e/common_daemon.sh
 
@@ -37,7 +38,7 @@ says "--table NAME is missing"
 run 2 bench betz --table slide --plot x.png
 says ".svg"
 
-# Nützi's variants over a random system, and what does not fit
+# Nützi's variants over a random system, and refused combinations
 run 0 bench nuetzi --table variants --contacts 40 --repeats 1 --json
 has '"variant":"full-sor-32"'
 has '"time_over_jor5":2'
@@ -52,7 +53,7 @@ has 'cell 0.01 m'
 run 0 bench goteman --table intersections --scene geneva
 has 'geneva: 0, 0, 0 overlaps of the generations were open'
 
-# a planar scene steps by its scheme, with what does not fit named
+# a planar scene steps by its scheme, with misfits named
 run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"
 run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --plot "$dir/slide.svg"
 has "lemke"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command against a daemon: what it steps there is what it steps here; sessions, runs, top, load
-# and backup; and what it says when there is nobody, or no key.
+# The command against a daemon: steps there equal steps here; sessions, runs, top, load and
+# backup; and errors without a daemon or a key.
 . tests/e2e/common.sh
 . tests/e2e/common_daemon.sh
 write_scene "$dir/scene.xml"
@@ -34,7 +34,7 @@ check 'a row for every step' [ "$(wc -l <"$dir/b.csv")" = 51 ]
 run 2 run "$dir/scene.xml" --server "$grpc" --storage dense
 says '--storage'
 
-# what a model includes goes along
+# a model's includes are uploaded with it
 mkdir "$dir/one"
 printf '<mujoco><include file="part.xml"/></mujoco>' >"$dir/one/model.xml"
 printf '<mujoco><worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>' \
@@ -57,7 +57,8 @@ run 1 solve "$dir/absent.dat" --server "$grpc"
 says absent.dat
 run 2 solve "$dir/problem.dat" --storage dense --server "$grpc"
 
-# ---- grasps: the same, but for bodies and margins of single contacts, which the wire does not carry
+# ---- grasps: the same, but for bodies and margins of single contacts, which the wire does not
+# carry
 
 # functions of Modelica: the daemon's answer is the one from here
 printf 'function f\n  input Real x;\n  output Real y;\nalgorithm\n  y := 1 / x;\nend f;\n' >"$dir/f.mo"
@@ -170,7 +171,7 @@ has e2e
 run 0 runs benchmarks --json
 has '"median":2.0'
 
-# ---- what the daemon is ----
+# ---- description of the daemon ----
 
 run 0 info --server "$grpc"
 has "tribod $("$TRIBO" version | awk 'NR == 1 { print $2 }') at $grpc"
@@ -209,7 +210,7 @@ run 0 load --callers 2 --window 0.1 --windows 3
 has 'calls/s'
 run 0 load "$dir/scene.xml" --method stream --callers 2 --window 0.1 --windows 3 --json
 check 'streamed calls' [ "$(grep -c '"failed":0,' "$dir/out")" = 1 ]
-# at a rate that any machine holds, the rate is what was asked for, and it settles
+# at a rate that any machine sustains, the measured rate is the requested one, and it settles
 run 0 load "$dir/scene.xml" --rate 50 --callers 4 --window 1 --windows 12 --json
 check 'the rate is held' near "$(number calls_per_second)" 50 5
 # it goes on until three windows agree within 10 %, no longer, or until --windows have passed
@@ -265,7 +266,7 @@ printf 'this was a store once, %4096s' '' >"$dir/broken/tribo.db"
 run 1 backup "$dir/broken" "$dir/other.db"
 says "$dir/broken/tribo.db: file is not a database"
 
-# ---- nobody there, wrong keys ----
+# ---- no daemon, wrong keys ----
 
 for command in sessions load info; do
     run 1 $command --server unix:"$dir/nobody.sock"
@@ -293,7 +294,7 @@ has 'no sessions'
 stop
 unset TRIBO_API_KEY
 
-# ---- the library: what the README shows compiles and runs ----
+# ---- the library: the README's example compiles and runs ----
 
 daemon example
 ran='the example of the C client'

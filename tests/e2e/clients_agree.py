@@ -112,7 +112,7 @@ def encode(data: bytes) -> str:
 
 
 def canonical(messages: list[str]) -> tuple[bytes, ...]:
-    """The results and the summary of a job as protobuf writes them, without what a clock says."""
+    """The results and the summary of a job as protobuf writes them, without clock times."""
     results = []
     for data in messages:
         message = grasp_pb2.EvaluateGraspsResponse.FromString(base64.b64decode(data))
@@ -127,14 +127,14 @@ def canonical(messages: list[str]) -> tuple[bytes, ...]:
 
 
 def world_steps(address: str) -> int:
-    """What the daemon has stepped so far."""
+    """Steps that the daemon has made so far."""
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as page:
         text = page.read().decode()
     return int(float(re.findall(r"^tribod_world_steps_total (\S+)$", text, re.M)[0]))
 
 
 class Judge:
-    """Compares what clients report."""
+    """Compares the clients' reports."""
 
     def __init__(
         self, report: Report, http_address: str, digest: str, reference: list[str]
@@ -216,7 +216,7 @@ def play(command: list[str], given: dict[str, Any], **more: Any) -> dict[str, An
 
 
 def generate_stubs(folder: Path) -> Path:
-    """Plain Python stubs of the project's .proto files, as anybody would make them."""
+    """Plain Python stubs of the project's .proto files, as any user would make them."""
     stubs = folder / "stubs"
     stubs.mkdir()
     # these two come with the packages protobuf and grpcio-health-checking
@@ -235,7 +235,7 @@ def generate_stubs(folder: Path) -> Path:
 
 
 def check_session(report: Report, got: dict[str, Any]) -> None:
-    """What curl did with a session, in plain JSON."""
+    """curl's results of a session, in plain JSON."""
     session = got["session"]
     stepped = json_format.ParseDict(session["stepped"], simulation_pb2.StepResponse())
     report.equal(stepped.state.steps, 50, f"{got['client']}: steps")
@@ -246,7 +246,7 @@ def check_session(report: Report, got: dict[str, Any]) -> None:
 
 
 def check_reflection(report: Report, got: dict[str, Any]) -> None:
-    """Reflection lists every service, and describes what the project's files say."""
+    """Reflection lists every service, with the descriptors of the project's files."""
     names = [f"tribo.v1.{name}" for name in ("Simulation", "Grasp", "Solve", "Runs", "Function")]
     names += ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"]
     names += ["grpc.reflection.v1alpha.ServerReflection"]
@@ -312,7 +312,7 @@ class Page:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def visit(self, given: dict[str, Any], folder: Path) -> Any:
-        """Has Chromium open the page, and returns what the page reports."""
+        """Has Chromium open the page, and returns the page's report."""
         self.given = given
         self.done.clear()
         browser = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -395,7 +395,7 @@ def play_python(
 
 
 def play_grpcio(report: Report, daemon: tribo.Daemon, given: dict[str, Any], stubs: Path) -> Judge:
-    """Every way of grpcio; the first one's job is what all others are compared with."""
+    """Every way of grpcio; all others are compared with the first one's job."""
     judge: Judge | None = None
     for way in GRPCIO:
         with report.case(f"grpcio {way}"):

@@ -41,7 +41,7 @@ def plain(value: object) -> object:
 
 
 def job(folder: Path) -> dict[str, Any]:
-    """What is asked for: grasps at several heights, with a copy of each."""
+    """The request: grasps at several heights, with a copy of each."""
     return {
         "target": tribo.GraspObject(folder / "mug.obj", mass=0.3),
         "hand": tribo.Hand(folder / "hand.xml"),

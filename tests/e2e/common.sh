@@ -1,4 +1,4 @@
-# What the end-to-end scripts share: sourced, not run.
+# Shared by the end-to-end scripts: sourced, not run.
 #
 #   . tests/e2e/common.sh
 #   run CODE ARGUMENT...      runs tribo, remembers its output, and checks its exit code
@@ -7,7 +7,7 @@
 #   skip WHY                  prints a line that the runner counts
 #   finish                    prints the sum; the script's last command
 #
-# $dir is a scratch folder. A check that fails says what was run and what came out.
+# $dir is a scratch folder. A check that fails prints the command and its output.
 : "${TRIBO:?is the path of the program under test}"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

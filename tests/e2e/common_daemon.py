@@ -1,4 +1,4 @@
-"""What the end-to-end tests of the daemon share: counting checks, models, a daemon of their own.
+"""Shared by the end-to-end tests of the daemon: counting checks, models, a daemon of their own.
 
 A script makes a `Report`, checks, and ends with `report.finish()`, whose line the runner counts.
 The daemon under test is $TRIBOD; `tribo.Daemon` starts it.
@@ -72,7 +72,7 @@ class Report:
 
     @contextmanager
     def case(self, name: str) -> Iterator[None]:
-        """A part of the test: whatever it raises is a failure of this part alone."""
+        """A part of the test: an exception is a failure of this part alone."""
         began = time.monotonic()
         try:
             yield

@@ -1,7 +1,8 @@
-# What the end-to-end scripts of the daemon share, beside common.sh: sourced, not run.
+# Shared by the end-to-end scripts of the daemon, beside common.sh: sourced, not run.
 #
 #   . tests/e2e/common.sh; . tests/e2e/common_daemon.sh
-#   daemon NAME [FLAG...]     starts tribod on free ports over the store $dir/NAME and waits until it
+#   daemon NAME [FLAG...]     starts tribod on free ports over the store $dir/NAME and waits until
+# it
 #                             is ready; sets $pid, $grpc and $http; output in $dir/NAME.out, .err
 #   stop [PID]                SIGTERM, waits; sets $code
 #   tribod CODE ARGUMENT...   runs it to its end and checks the exit code; has, says look at output

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Clients that stall, dribble, flood or send nonsense: each gets a status or loses its connection,
-nobody else notices, and memory stays bounded."""
+other clients are not affected, and memory stays bounded."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from tribo.v1 import common_pb2, grasp_pb2, grasp_pb2_grpc, simulation_pb2, simu
 
 MESSAGE_BYTES = 4 << 20
 TIMEOUT_SECONDS = 2  # of the daemon under test, for a request to arrive
-#: AddressSanitizer keeps what was freed, and shadows all of it.
+#: AddressSanitizer keeps freed memory, and shadows all of it.
 SANITIZED = 8 if "ASAN_OPTIONS" in os.environ else 1
-#: What all of this may add to the daemon's memory at its peak: two messages that are being read,
-#: two that are unpacked, and what the allocator holds back.
+#: Bound on the growth of the daemon's peak memory: two messages that are being read, two that are
+#: unpacked, and free memory that the allocator keeps.
 PEAK_BYTES = (224 << 20) * SANITIZED
 STALLED_BYTES = (48 << 20) * SANITIZED
 PINGS, PING_SECONDS = 4, 10
@@ -56,7 +56,7 @@ def dial(address: str, receive: int = 0) -> socket.socket:
 
 
 def read_all(wire: socket.socket, seconds: float = 30) -> bytes:
-    """What comes until the other end closes; raises TimeoutError if it does not."""
+    """Bytes until the other end closes; raises TimeoutError if it does not."""
     end = time.monotonic() + seconds
     data = b""
     while True:
@@ -89,7 +89,7 @@ def small_window(daemon: tribo.Daemon) -> grpc.Channel:
 
 
 def stalled_steps(channel: grpc.Channel, session_id: str) -> grpc.RpcContext:
-    """A StepStream whose answers nobody reads, with far more steps asked for than fit."""
+    """A StepStream whose answers are not read, with far more steps requested than fit."""
     want = simulation_pb2.StepReturn(state=True, bodies=True)
 
     def ask() -> Iterator[simulation_pb2.StepStreamRequest]:
@@ -101,7 +101,7 @@ def stalled_steps(channel: grpc.Channel, session_id: str) -> grpc.RpcContext:
 
 
 def stalled_watch(channel: grpc.Channel, session_id: str) -> grpc.RpcContext:
-    """A Watch that nobody reads."""
+    """A Watch whose states are not read."""
     ask = simulation_pb2.WatchRequest(
         session_id=session_id,
         want=simulation_pb2.StepReturn(state=True, bodies=True),
@@ -161,7 +161,7 @@ def step_times(session: tribo.Session, count: int) -> list[float]:
 
 
 def stalled_readers(report: Report, daemon: tribo.Daemon, folder: Path) -> None:
-    """Readers that stall on every kind of stream, while somebody else steps."""
+    """Readers that stall on every kind of stream, while another client steps."""
     with daemon.connect(timeout=60) as client:
         scene = client.load(BALL, name="ball.xml")
         big = client.create_session(scene, worlds=200)
@@ -206,7 +206,7 @@ def stalled_readers(report: Report, daemon: tribo.Daemon, folder: Path) -> None:
 
 
 def calls_in_flight(daemon: tribo.Daemon) -> int:
-    """What the metrics say."""
+    """The metrics page."""
     with closing(dial(daemon.http)) as wire:
         wire.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         found = re.search(rb"\ntribod_calls_in_flight (\d+)", read_all(wire))
@@ -295,7 +295,7 @@ BOMB = 1 << 20
 
 
 def messages() -> dict[str, tuple[str, bytes, set[str]]]:
-    """What is sent, to which method, and which ends are right."""
+    """Requests, their methods, and the accepted outcomes."""
     nested = b""
     for _ in range(20000):
         nested = field(5, nested) if len(nested) < BOMB else nested
@@ -367,7 +367,7 @@ def grpc_messages(report: Report, daemon: tribo.Daemon) -> None:
 
 
 def http_status(daemon: tribo.Daemon, sent: bytes) -> int:
-    """The status of what is answered to these bytes; 0: the connection was closed without one."""
+    """The status answered to these bytes; 0: the connection was closed without one."""
     with closing(dial(daemon.http)) as wire:
         # closed while it is being sent: an answer may be there all the same
         with suppress(OSError):
@@ -382,7 +382,7 @@ def http_status(daemon: tribo.Daemon, sent: bytes) -> int:
 
 
 def http_messages(report: Report, daemon: tribo.Daemon) -> None:
-    """The same over HTTP, and what only HTTP has."""
+    """The same over HTTP, and cases of HTTP alone."""
     proto, as_json = "Content-Type: application/proto", "Content-Type: application/json"
     statuses = {"OK": 200, "INVALID_ARGUMENT": 400, "RESOURCE_EXHAUSTED": 429, "NOT_FOUND": 404}
     for what, (method, data, right) in messages().items():
@@ -488,7 +488,8 @@ def many_keys() -> bytes:
 
 
 class Pinger(threading.Thread):
-    """A connection without a call that pings every ten seconds, as clients are told to."""
+    """A connection without a call that pings every ten seconds, as clients are advised
+    to."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -497,7 +498,7 @@ class Pinger(threading.Thread):
         self.went_away = False
 
     def run(self) -> None:
-        """HTTP/2 by hand: settings, then pings; counts what comes back."""
+        """HTTP/2 by hand: settings, then pings; counts the answers."""
         with closing(dial(self.address)) as wire:
             wire.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, b""))
             data = b""
@@ -518,7 +519,7 @@ class Pinger(threading.Thread):
                     data = self.take(wire, data + piece)
 
     def take(self, wire: socket.socket, data: bytes) -> bytes:
-        """Reads whole frames; what is left."""
+        """Reads whole frames; returns the rest."""
         while len(data) >= 9:
             size, kind, flags = int.from_bytes(data[:3], "big"), data[3], data[4]
             if len(data) < 9 + size:

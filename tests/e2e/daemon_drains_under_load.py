@@ -25,8 +25,8 @@ from tribo.v1 import runs_pb2, simulation_pb2
 ROUNDS = 3
 DRAIN_SECONDS = 20
 STEPS = 60  # of one call
-#: A call that the client began so shortly before the signal may still have been on its way when the
-#: signal came. It may be refused then, but not broken off: its steps must not have been taken.
+#: A call that the client began this shortly before the signal may not have reached the server yet.
+#: It may be refused then, but not broken off: its steps must not have been taken.
 ON_ITS_WAY_SECONDS = 0.1
 
 PILE = b"""<mujoco model="pile"><worldbody>
@@ -38,7 +38,7 @@ PILE = b"""<mujoco model="pile"><worldbody>
 
 
 class Client(threading.Thread):
-    """Somebody who calls until the daemon is gone, and knows how far its session has come."""
+    """A client that calls until the daemon is gone, and counts its session's steps."""
 
     def __init__(self, daemon: tribo.Daemon, session_id: str) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class Http(Client):
                 raise
             raise tribo.UnavailableError("503") from error
         except urllib.error.URLError as error:
-            # nobody listens any more
+            # the port no longer listens
             if not isinstance(error.reason, ConnectionRefusedError):
                 raise
             raise tribo.UnavailableError("refused") from error
@@ -156,7 +156,7 @@ class Grasps(threading.Thread):
 
 
 def ready(daemon: tribo.Daemon) -> bool:
-    """What /readyz says; False also if nobody listens."""
+    """The answer of /readyz; False also if the port does not listen."""
     try:
         with urllib.request.urlopen(f"http://{daemon.http}/readyz", timeout=30) as answer:
             return bool(answer.status == 200)
@@ -165,7 +165,7 @@ def ready(daemon: tribo.Daemon) -> bool:
 
 
 def serving(daemon: tribo.Daemon) -> bool:
-    """What grpc.health.v1 says; False also if the daemon takes no calls any more."""
+    """The answer of grpc.health.v1; False also if the daemon takes no calls any more."""
     with grpc.insecure_channel(daemon.grpc) as channel:
         try:
             answer = health_pb2_grpc.HealthStub(channel).Check(
@@ -179,7 +179,7 @@ def serving(daemon: tribo.Daemon) -> bool:
 def drain(
     report: Report, daemon: tribo.Daemon, clients: list[Client], others: list[threading.Thread]
 ) -> None:
-    """Sends the signal while all of them are at work, and looks at what comes of it."""
+    """Sends the signal while all clients are at work, and checks the outcome."""
     for thread in [*clients, *others]:
         thread.start()
     end = time.monotonic() + 60

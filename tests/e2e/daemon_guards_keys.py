@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may call what: anonymous callers, keys with their scopes, rates and owners, TLS with and
+"""Access rules: anonymous callers, keys with their scopes, rates and owners, TLS with and
 without certificates of clients, a Unix socket; and no key is ever written to the log."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def http(daemon: tribo.Daemon, method: str, body: object, key: str = "") -> tupl
 
 
 def scopes(report: Report, daemon: tribo.Daemon, keys: dict[str, str]) -> None:
-    """Each scope can do what it is for, and no more."""
+    """Each scope allows its methods, and no more."""
     with daemon.connect(api_key=keys["run"], timeout=60) as run:
         scene = run.load(BALL, name="ball.xml").id
         session = run.create_session(scene)
@@ -88,7 +88,7 @@ def scopes(report: Report, daemon: tribo.Daemon, keys: dict[str, str]) -> None:
 
 
 def wrong_keys(report: Report, daemon: tribo.Daemon, keys: dict[str, str]) -> None:
-    """What is no key is refused, the same over both transports."""
+    """Malformed keys are refused, the same over both transports."""
     good = keys["run"]
     wrong = {
         "of another secret": good[:-4] + ("AAAA" if good[-4:] != "AAAA" else "BBBB"),
@@ -203,7 +203,7 @@ def keyed(report: Report, folder: Path) -> None:
             client.server_info()
             client.create_session(client.load(BALL, name="ball.xml")).delete()
             proxied_by_grpc(report, daemon)
-            # the metrics belong to whoever may read, and the probes to everybody
+            # metrics need the scope read, probes none
             for path in ("/livez", "/readyz"):
                 with urllib.request.urlopen(f"http://{daemon.http}{path}", timeout=60) as answer:
                     report.equal(answer.status, 200, path)
@@ -235,7 +235,7 @@ def anonymous_none(report: Report, folder: Path) -> None:
     closed = {"TRIBOD_AUTH_ANONYMOUS": "none"}
     with tribo.Daemon(data=folder, environment=closed) as daemon:
         with daemon.connect(timeout=60) as client:
-            # what the server is, anybody may know
+            # any caller may read the server's basic description
             report.equal(client.server_info().draining, False, "anonymous: none, server info")
             report.raises(
                 tribo.UnauthenticatedError, "anonymous: none", lambda: list(client.sessions())
@@ -264,7 +264,8 @@ def own_address() -> str:
 
 
 def remote(report: Report, folder: Path) -> None:
-    """From another address than loopback nobody is anonymous, unless the configuration says so."""
+    """Callers from other addresses than loopback have no anonymous access, unless
+    configured."""
     address = own_address()
     if not address:
         report.skip("anonymous callers from elsewhere: this machine has only loopback")

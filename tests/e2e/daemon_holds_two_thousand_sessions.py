@@ -19,12 +19,12 @@ from tribo.v1 import runs_pb2, simulation_pb2
 SESSIONS = 2000
 THREADS = 4
 STEPS = 3
-#: What a session of one free body may hold, with all that the daemon keeps for it.
+#: Most bytes of a session of one free body, with all that the daemon keeps for it.
 SESSION_BYTES = (64 << 10) * (8 if "ASAN_OPTIONS" in os.environ else 1)
 
 
 def on_threads(parts: list[list[str]], work: object) -> list[str]:
-    """Runs work(part) for each part on a thread of its own; what went wrong."""
+    """Runs work(part) for each part on a thread of its own; returns the errors."""
     wrong: list[str] = []
 
     def run(part: list[str]) -> None:

@@ -68,7 +68,7 @@ class Daemon:
 
 
 def dial(address: str, count: int, said: bytes) -> list[socket.socket]:
-    """Connections that begin and then say nothing; those that are refused are left out."""
+    """Connections that begin and then send nothing; refused ones are left out."""
     host, port = address.rsplit(":", 1)
     wires = []
     for _ in range(count):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A grasp in a session, one step a call: what a step begins with is the session's own.
+"""A grasp in a session, one step a call: a step's warm start is the session's own.
 
 The statuses of the last step, the history of its solves and the linear solves that they save are
 the same whether the calls come alone or by turns with those of another session, after a fork, and
@@ -52,7 +52,7 @@ TOLERANCE = 1e-8
 
 
 class Played:
-    """A session on its way, and what its certificates have summed up to."""
+    """A session between calls, and the sums of its certificates."""
 
     def __init__(self, session: tribo.Session, shift: int = 0, made: int = 0) -> None:
         self.session = session
@@ -131,7 +131,7 @@ def play(folder: Path, device: str, environment: dict[str, str]) -> None:
 
 
 def ask_as_a_bench() -> None:
-    """What run.py does on a real card, on the played one."""
+    """The checks of run.py on a real card, on the played one."""
     script = Path(__file__).parent.parent / "bench" / "gpu" / "daemon_resume.py"
     done = subprocess.run(
         [sys.executable, script, "--build", BUILD, "--plugin", PLUGIN],

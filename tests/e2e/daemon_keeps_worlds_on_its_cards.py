@@ -120,7 +120,7 @@ def come_back(folder: Path) -> None:
 
 
 def be_short(folder: Path) -> None:
-    """More worlds than the card has room for, on two cards of which each gets its share."""
+    """More worlds than fit the card, on two cards of which each gets its share."""
     small = environment("gpu", TRIBO_TEST_CARD_MEMORY=str(6 << 20), TRIBO_TEST_CARDS="2")
     digests = []
     for more in (small, environment("gpu")):
@@ -147,7 +147,7 @@ def be_short(folder: Path) -> None:
 
 
 def choose(folder: Path) -> None:
-    """By size, by name, and what is refused."""
+    """By size, by name, and refusals."""
     auto = environment("auto", TRIBOD_SCHEDULER_GPU_WORLDS="16", TRIBOD_SCHEDULER_GPU_BODIES="10")
     make_models(folder)
     data = folder / "choose"
@@ -172,7 +172,7 @@ def choose(folder: Path) -> None:
         session = client.create_session(pile, device="gpu:0", options=staggered)
         answer = session.step(100)
         report.equal(answer.certificates[0].solver, "staggered", "normals and friction in turn")
-        # what cards do not do: the processors, and no where a card was asked for
+        # features that cards lack: the processors, and an error if a card was required
         direct = tribo.StepOptions(precision="single", report_energy=True)
         session = client.create_session(pile, worlds=50, options=direct)
         device = next(s.device for s in client.sessions() if s.session_id == session.id)
@@ -195,7 +195,7 @@ def choose(folder: Path) -> None:
 
 
 def grasp(folder: Path) -> None:
-    """Grasps on a card come to what they come to on the processors."""
+    """Grasps on a card give the processors' results."""
     make_models(folder)
     auto = environment("auto", TRIBOD_SCHEDULER_GPU_WORLDS="12")
     data = folder / "grasp"

@@ -25,7 +25,7 @@ from common_daemon import BALL, Report, scratch
 
 TRIBOD = os.environ["TRIBOD"]
 WORLDS = 4096
-# room beyond what the daemon uses, bytes: less than one checkpoint of the large session
+# memory beyond the daemon's use, bytes: less than one checkpoint of the large session
 ROOM = 6 << 20
 CHAIN = (
     '<mujoco><worldbody><geom type="plane" size="9 9 1"/>'

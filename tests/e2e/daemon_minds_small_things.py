@@ -26,7 +26,7 @@ TRIBOD = os.environ["TRIBOD"]
 
 
 def configure(text: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """What --check-config says to a configuration from a pipe."""
+    """The message of --check-config about a configuration from a pipe."""
     reading, writing = os.pipe()
     os.write(writing, text.encode())
     os.close(writing)
@@ -126,7 +126,7 @@ def damaged_mesh(report: Report, daemon: Daemon) -> None:
 
 
 def framing(report: Report, daemon: Daemon) -> None:
-    """Requests whose end is in doubt are refused, and the connection with them."""
+    """Requests with an ambiguous end are refused, and the connection with them."""
     address = daemon.base.removeprefix("http://").split(":")
     start = "POST /tribo.v1.Simulation/GetServerInfo HTTP/1.1\r\n"
     usual = "Content-Type: application/json\r\n"

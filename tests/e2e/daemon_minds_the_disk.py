@@ -29,7 +29,7 @@ INSIDE = "TRIBO_TEST_MOUNTS"
 
 
 class Daemon:
-    """A daemon over a folder, its methods over HTTP and what it logged."""
+    """A daemon over a folder, its methods over HTTP and its log."""
 
     def __init__(self, data: Path, log: Path) -> None:
         self.log = log
@@ -78,7 +78,7 @@ class Daemon:
         return -1
 
     def health(self) -> int:
-        """What gRPC's health check says."""
+        """The answer of gRPC's health check."""
         with grpc.insecure_channel(self.grpc) as channel:
             stub = health_pb2_grpc.HealthStub(channel)
             return stub.Check(health_pb2.HealthCheckRequest(), timeout=20).status
@@ -134,7 +134,7 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 def full_while_running(report: Report, folder: Path) -> None:
-    """Sessions step on, readiness and metrics tell it, what was acknowledged stays."""
+    """Sessions step on, readiness and metrics report it, acknowledged writes stay."""
     with disk(folder, 12) as place:
         daemon = Daemon(place / "store", folder / "log")
         scene = daemon.post("Simulation/CreateScene", text=BALL.decode())[1]["sceneId"]
@@ -247,7 +247,7 @@ def may_mount() -> bool:
 
 
 def main() -> None:
-    """Runs the parts, those with disks where they can be mounted."""
+    """Runs the parts, those with disks if they can be mounted."""
     inside = INSIDE in os.environ
     if not inside and may_mount():
         os.environ[INSIDE] = "yes"

@@ -87,7 +87,7 @@ def scenes_within_budgets(report: Report, folder: Path) -> None:
 
 
 def problems_aside(report: Report, folder: Path) -> None:
-    """Problems that are read hold up nobody, end with their caller, and are bounded."""
+    """Parsing of problems delays no other call, ends with its caller, and is bounded."""
     daemon = Http(folder, LIMITS_UPLOAD_MEMORY_BYTES="64 MiB", SERVER_DRAIN_SECONDS="8")
     scene = daemon.post("Simulation/CreateScene", {"text": BALL.decode()})["sceneId"]
     small = base64.b64encode(problem_text(20).encode()).decode()
@@ -115,7 +115,7 @@ def problems_aside(report: Report, folder: Path) -> None:
 
 
 def grasp_error(daemon: Http, points: int) -> dict:
-    """How a grasp job ends whose object has so many points."""
+    """The outcome of a grasp job whose object has this many points."""
     mesh = base64.b64encode(ball_of_points(points).encode()).decode()
     hand = base64.b64encode(BALL).decode()
     body = json.dumps(

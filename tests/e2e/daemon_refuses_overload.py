@@ -46,7 +46,7 @@ def p99(seconds: list[float]) -> float:
 
 @dataclass
 class Outcome:
-    """What came of many calls."""
+    """Outcomes of many calls."""
 
     accepted: list[float] = field(default_factory=list)  # s
     refused: list[float] = field(default_factory=list)  # s
@@ -111,7 +111,7 @@ async def callers(
 
 
 async def arrivals(sessions: Sessions, rate: float, seconds: float) -> Outcome:
-    """An open loop: calls come at their times, whatever became of earlier ones."""
+    """An open loop: calls come at their times, independent of earlier ones."""
     outcome = Outcome()
     began = time.perf_counter()
     calls = set()
@@ -145,7 +145,7 @@ async def calibrate(client: aio.Client) -> int:
     """How many steps take CALL_SECONDS."""
     async with await client.create_session(await client.load(STACK, name="stack.xml")) as session:
         await session.step(500)
-        # the median: somebody else may have had the processor for a while
+        # the median, since other load may have delayed one
         seconds = sorted([(await session.step(500)).compute_seconds for _ in range(9)])[4]
         return max(1, int(500 * CALL_SECONDS / max(seconds, 1e-6)))
 
@@ -154,7 +154,7 @@ async def overload(report: Report, daemon: tribo.Daemon, fill: int, what: str) -
     """Ten times the rate that `fill` callers reach, against their p99."""
     async with aio.connect(daemon.grpc, attempts=1, timeout=60) as client:
         sessions = await Sessions.make(client, 100, await calibrate(client))
-        # somebody else's load on this machine may fall on one half of a comparison
+        # other load on this machine may fall on one half of a comparison
         for _ in range(5):
             before = await callers(sessions, fill, 3)
             report.equal((before.wrong + before.refused)[:5], [], f"{what}: {fill} callers fill it")
@@ -213,7 +213,7 @@ async def starved(report: Report, daemon: tribo.Daemon) -> None:
 
 
 async def priorities(report: Report, daemon: tribo.Daemon) -> None:
-    """Calls of high priority pass those of low priority that wait."""
+    """Calls of high priority overtake waiting calls of low priority."""
     async with aio.connect(daemon.grpc, attempts=1, timeout=60) as client:
         sessions = await Sessions.make(client, 16, await calibrate(client))
         low, high = await asyncio.gather(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The gRPC port frame by frame: what RFC 9113 and gRPC's protocol ask of a server, sections named,
-by frames that are made by hand (tests/attack/frames.py)."""
+"""The gRPC port frame by frame: the requirements of RFC 9113 and gRPC's protocol on a server,
+sections named, by frames made by hand (tests/attack/frames.py)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Daemon:
         self.grpc = self.process.stdout.readline().split("grpc=")[1].split()[0]
 
     def stop(self, told: bool = False) -> int:
-        """Ends it, unless it was told to; gives its status."""
+        """Ends it, unless the test has ended it; gives its status."""
         if not told:
             self.process.terminate()
         status = self.process.wait(60)
@@ -101,7 +101,7 @@ def answer(
         return blocks, body, found
 
 
-# libnghttp2 codes strings by Huffman: statuses are told apart by this decoder of what it sends
+# libnghttp2 codes strings by Huffman: this decoder of its output reads the statuses
 
 
 def huffman_of(value: str) -> bytes:
@@ -243,8 +243,8 @@ def goes_on(wire: h2.Wire, what: str) -> None:
 
 
 def closed_streams(address: str) -> None:
-    """5.1: frames on streams that are over. A client that ended them itself is wrong; one whose
-    stream the server ended may not know yet."""
+    """5.1: frames on ended streams. They are an error if the client ended the stream itself; if
+    the server did, the client may not know yet."""
     data = h2.frame(h2.DATA, 0, 1, b"x")
     again = h2.frame(h2.HEADERS, h2.END_HEADERS | h2.END_STREAM, 1, h2.call_headers())
     empty = h2.frame(h2.DATA, 0, 1)
@@ -364,7 +364,7 @@ def limits() -> None:
     wires = [h2.Wire(daemon.grpc) for _ in range(5)]
     for wire in wires:
         wire.call()
-    # all idle: the oldest makes room for a sixth; all with a call: the sixth is refused
+    # all idle: the oldest closes for a sixth; all with a call: the sixth is refused
     sixth = h2.Wire(daemon.grpc)
     sixth.call()
     check(h2.until_closed(wires[0].socket) is not None, "an idle connection makes room")

@@ -3,7 +3,7 @@
 . tests/e2e/common.sh
 . tests/e2e/common_daemon.sh
 
-# help and version; what is wrong is named
+# help and version; errors name the wrong argument
 tribod 0 --help
 for word in --config --grpc --create-key SIGTERM Examples; do has "$word"; done
 tribod 0 --version
@@ -79,7 +79,7 @@ says 'in use'
 tribod 1 --grpc 127.0.0.1:0 --http 127.0.0.1:0 --data "$dir/first"
 says "in use by process $first"
 
-# SIGHUP takes what is right, and keeps what it has where the file is wrong
+# SIGHUP takes a valid file, and keeps the old configuration if the file is invalid
 printf '[log]\nlevel = info\nformat = json\n[limits]\nsessions = 77\n[server]\nthreads = 1\n' \
     >"$dir/live.ini"
 kill -HUP "$pid"
@@ -140,7 +140,7 @@ secret=$(echo "$key" | cut -d _ -f 3-)
 check 'no key is in the log' sh -c "! grep -qF -e '$secret' '$dir/first.err'"
 check 'no key is in the store' sh -c "! grep -qF -e '$secret' '$dir'/first/*"
 
-# the end: SIGTERM and SIGINT drain and give 0; what was stored stays; the lock is free again
+# the end: SIGTERM and SIGINT drain and give 0; stored data stays; the lock is free again
 stop
 is 'exit code after SIGTERM' "$code" 0
 check 'draining is logged' grep -q '"event":"server.drained"' "$dir/first.err"
@@ -153,7 +153,7 @@ kill -INT "$pid"
 wait "$pid"
 is 'exit code after SIGINT' "$?" 0
 
-# systemd is told: ready, reloading, ready again, stopping
+# messages to systemd: ready, reloading, ready again, stopping
 python3 - "$dir/notify" >"$dir/told" <<'PYTHON' &
 import socket, sys
 server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -242,7 +242,8 @@ says "$dir/broken/tribo.db: file is not a database"
 tribod 1 --data "$dir/broken" --list-keys
 says "$dir/broken/tribo.db: file is not a database"
 
-# where it may use a card and has none, the log says why; who wants none need not know
+# if a card is allowed and there is none, the log gives the reason; without the option it is
+# silent
 check 'nothing about cards' sh -c "! grep -q devices.no_card '$dir/socket.err'"
 export TRIBO_GPU_PLUGIN= TRIBOD_SERVER_BACKEND=auto
 daemon cardless --data ''

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A device that fails: who steps learns it, watchers are told, liveness turns false and readiness
+"""A device that fails: steppers and watchers get the error, liveness turns false and readiness
 with it, the process ends with a status of its own, and after a restart every session is back from
-its last checkpoint. The device is a plug-in of the tests that fails when it is told to."""
+its last checkpoint. The device is a plug-in of the tests that fails on demand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ report = Report()
 
 
 def answer_of(daemon: tribo.Daemon, path: str) -> int:
-    """Status of a page; 0 once nobody answers."""
+    """Status of a page; 0 once the port does not answer."""
     try:
         with urllib.request.urlopen(f"http://{daemon.http}{path}", timeout=5) as page:
             return int(page.status)
@@ -37,7 +37,7 @@ def answer_of(daemon: tribo.Daemon, path: str) -> int:
 
 
 class Watcher(threading.Thread):
-    """Follows a session until it is told why that ends."""
+    """Follows a session until an event gives the reason of its end."""
 
     def __init__(self, session: tribo.Session) -> None:
         super().__init__()
@@ -57,13 +57,13 @@ class Watcher(threading.Thread):
             print(f"the watcher's call ended: {error}", flush=True)
 
     def event(self) -> int:
-        """What it was told last."""
+        """The last message."""
         self.join(30)
         return self.last.event if self.last is not None else -1
 
 
 def lose(daemon: tribo.Daemon, switch: Path, data: dict[str, str]) -> None:
-    """Steps, takes the device away, and looks at what everybody is told."""
+    """Steps, takes the device away, and checks the errors of all clients."""
     with daemon.connect() as client:
         device = client.server_info().devices[0]
         report.equal(device.name, "gpu:0", "the device")

@@ -47,7 +47,7 @@ class Kept:
 
 @dataclass
 class Account:
-    """What the daemon has acknowledged about one session, and what was asked and not answered."""
+    """The daemon's acknowledgements about one session, and requests without an answer."""
 
     id: str
     start: float  # m/s, of the first body along x: sets sessions apart
@@ -65,7 +65,7 @@ def start_velocity(client: tribo.Client, session: tribo.Session, speed: float) -
 
 
 class Load:
-    """Threads that work on sessions until the daemon is gone, and remember what it said."""
+    """Threads that work on sessions until the daemon is gone, and remember its answers."""
 
     def __init__(
         self, daemon: tribo.Daemon, scene: str, accounts: list[Account], seed: int
@@ -125,7 +125,7 @@ class Load:
 
 
 def sha_at(session: tribo.Session, steps: int, now: int) -> str:
-    """Steps a twin on and gives the digest of its snapshot."""
+    """Steps the reference daemon on and gives the digest of its snapshot."""
     if steps > now:
         session.step(steps - now)
     return session.snapshot(transient=True).sha256
@@ -134,7 +134,7 @@ def sha_at(session: tribo.Session, steps: int, now: int) -> str:
 def check_session(
     report: Report, client: tribo.Client, twin: tribo.Client, twins: dict[str, int], a: Account
 ) -> None:
-    """A session that has come back is where its twin is after as many steps."""
+    """A recovered session equals the reference after as many steps."""
     session = client.session(a.id)
     came_back = session.state()
     last = a.kept[-1]
@@ -218,7 +218,7 @@ def finish_runs(report: Report, client: tribo.Client, accounts: list[Account]) -
 
 
 def grasp_jobs(report: Report, folder: Path) -> None:
-    """A job whose summary was there is done for good; one at work when the end came says so."""
+    """A job with a summary stays done; one at work at the end reports that."""
 
     def evaluate(client: tribo.Client, label: str, hold: float) -> tribo.client.GraspJob:
         return client.evaluate_grasps(
@@ -271,7 +271,7 @@ def main() -> None:
         twin = twin_daemon.connect(timeout=60)
         scene = twin.load(PILE, name="pile.xml").id
         for number in range(ROUNDS):
-            # checkpoints that nobody asked for in every other round
+            # in every other round, automatic checkpoints
             seconds = {"TRIBOD_SESSIONS_CHECKPOINT_SECONDS": "0.1" if number % 2 else "0"}
             daemon = tribo.Daemon(data=folder / "killed", environment=seconds)
             with report.case(f"round {number}"), daemon.connect(timeout=60) as client:

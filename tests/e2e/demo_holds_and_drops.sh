@@ -1,8 +1,9 @@
 #!/bin/sh
-# The demo's firm grasps hold without slipping, the weak one does not, and no grasp holds without friction.
+# The demo's firm grasps hold without slipping, the weak one does not, and no grasp holds without
+# friction.
 . tests/e2e/common.sh
 
-# what the demo says of one grasp
+# the demo's line about one grasp
 grasp() { grep -o "\"$1\":{\"outcome\":.*" "$dir/out" | head -n 1; }
 value() { grasp "$1" | grep -o "\"$2\":[^,}]*" | head -n 1 | cut -d : -f 2; }
 

@@ -74,7 +74,7 @@ says "output 'mean' of 'heat' is no rate of its input 'a'"
 run 2 function integrate "$dir/decay.mo" --method adams
 says 'method'
 
-# what a call can do wrong
+# failures of a call
 run 1 function call "$dir/heat.mo" --input u=0.5
 says "input 'u' is an array"
 run 1 function call "$dir/heat.mo" --input u="$dir/none.npy"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The GPU backend is a plug-in: nothing else links CUDA, everything runs without it, and who insists
-# on a GPU where there is none is told why. Where there is one, it steps as the CPU does.
+# The GPU backend is a plug-in: nothing else links CUDA, everything runs without it, and a
+# required GPU that is missing is an error with its reason. Where there is one, it steps as the
+# CPU does.
 . tests/e2e/common.sh
 
 cat >"$dir/ball.xml" <<'END'
@@ -9,7 +10,7 @@ cat >"$dir/ball.xml" <<'END'
 </worldbody></mujoco>
 END
 
-# what programs need to start
+# libraries that programs need to start
 for program in "$TRIBO" "$TRIBOD"; do
     [ -e "$program" ] || continue
     check "$program starts without CUDA" sh -c \

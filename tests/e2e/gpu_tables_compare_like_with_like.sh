@@ -1,7 +1,7 @@
 #!/bin/sh
-# The tables of `make bench-gpu`, from files as a run leaves them: no ratio where the peer went a way
-# of other steps, or where worlds missed their tolerance; no file but the right one is believed; and
-# what is missing is told before anything is measured.
+# The tables of `make bench-gpu`, from files as a run leaves them: no ratio if the peer's motion
+# has another number of steps, or if worlds missed their tolerance; wrong files are refused; and
+# missing parts are reported before any measurement.
 . tests/e2e/common.sh
 
 # bench CODE ARGUMENT...: as run does with tribo
@@ -67,7 +67,7 @@ for file in tests/bench/gpu/results/*.json; do
     bench "$(grep -c '"failures": \[$' "$file")" --join "$file"
 done
 
-# what cannot be read
+# unreadable files
 bench 2 --join "$dir/none.json"
 says 'none.json: No such file or directory'
 one_line
@@ -84,7 +84,7 @@ bench 2 --join "$dir/all.json" "$dir/rows.json"
 says 'rows.json has rows that run.py does not write'
 one_line
 
-# what is missing
+# missing parts
 bench 2 --parts ours --build "$dir/none"
 says 'none: there is no such folder'
 one_line

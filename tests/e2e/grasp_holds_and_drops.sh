@@ -1,6 +1,6 @@
 #!/bin/sh
-# tribo grasp: grasps of the mug from a file and sampled; table, JSON, record, plot; what is wrong is
-# said with its place; the same numbers on any number of threads.
+# tribo grasp: grasps of the mug from a file and sampled; table, JSON, record, plot; errors name
+# their place; the same numbers on any number of threads.
 . tests/e2e/common.sh
 data=$(dirname "$TRIBO")/tests/data
 check "the generators are built" test -x "$data/mug" -a -x "$data/hand"
@@ -47,7 +47,7 @@ check "poses from JSON" grep -q '"name":"middle"' "$dir/out"
 run 0 grasp "$@" --sample 3 --seed 2 --json --quiet
 check "three samples" test "$(grep -c '"grasp":' "$dir/out")" -eq 3
 
-# why a grasp is not held, and what the hand does
+# reasons of failed grasps, and the hand's motion
 run 0 grasp "$@" --poses "$dir/poses.csv"
 has "mm inside '"
 has "the contact of 'finger_"
@@ -67,7 +67,7 @@ says "no joint whose name ends in 'finger_joint1'"
 run 1 grasp "$@" --poses "$dir/poses.csv" --profile claw
 says "there is no profile 'claw', only panda"
 
-# what is wrong
+# errors
 run 2 grasp --hand "$dir/hand.xml" --poses "$dir/poses.csv"
 says "--hand and --object are needed"
 run 2 grasp "$@"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every command explains itself with examples and exit codes; wrong words are answered by the right ones.
+# Every command explains itself with examples and exit codes; wrong words are answered by the
+# right ones.
 . tests/e2e/common.sh
 
 run 0 --help
@@ -14,7 +15,7 @@ for command in run function solve info export scene grasp bench demo version; do
     check "help $command says the same as $command --help" cmp "$dir/out" "$dir/long"
 done
 
-# defaults are told, those of solving beside those of stepping
+# help lists defaults, those of solving beside those of stepping
 run 0 solve --help
 has 'residual that counts as solved (1e-08)'
 has 'each file (100000)'

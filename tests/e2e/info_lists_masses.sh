@@ -1,5 +1,6 @@
 #!/bin/sh
-# tribo info tells counts, masses, inertias and joints; in JSON with all digits, for comparing importers.
+# tribo info lists counts, masses, inertias and joints; in JSON with all digits, for comparing
+# importers.
 . tests/e2e/common.sh
 write_scene "$dir/scene.xml"
 scene=$dir/scene.xml

@@ -1,5 +1,6 @@
 #!/bin/sh
-# `make install`: what it puts in place works from there. A C program finds the library by pkg-config
+# `make install`: what it puts in place works from there. A C program finds the library by
+# pkg-config
 # (shared and static), another finds the client; the command and the daemon run; the systemd unit
 # and the configuration name the places where things are.
 . tests/e2e/common.sh
@@ -8,7 +9,7 @@ root=$dir/root
 prefix=$root/usr/local
 : "${CC:=cc}"
 
-# what has been built, and nothing anew: other tests are using it
+# only what is built already, since other tests are using it
 install() {
     ran="make install $*"
     if make -o products -o "$build/libtribo_client.a" -o "$build/libtribo_gpu.so" BUILD="$build" install "$@" >"$dir/out" 2>"$dir/err"
@@ -131,7 +132,7 @@ check 'it runs' [ $? -eq 0 ]
 has '1.000 s, body 1 at'
 stop
 
-# ---- again: what the owner of the machine wrote stays ----
+# ---- again: the machine owner's files stay ----
 
 echo '# mine' >>"$root/etc/tribod.ini"
 install DESTDIR="$root" PREFIX=/opt/tribod SYSCONFDIR=/etc

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Ctrl-C ends a run early with exit code 130, and what was done until then is reported and written.
+# Ctrl-C ends a run early with exit code 130, and the results until then are reported and written.
 . tests/e2e/common.sh
 write_scene "$dir/scene.xml"
 
-# a shell ignores SIGINT for its background jobs: env resets nothing, so SIGTERM stands for it
+# a shell ignores SIGINT for its background jobs: env resets nothing, so the test sends SIGTERM
 ran="run --time 100000 (and a signal)"
 "$TRIBO" run "$dir/scene.xml" --time 100000 --json --record "$dir/a.csv" >"$dir/out" 2>"$dir/err" &
 child=$!

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An output that is also an input is refused, whatever it is called, and nothing is written in its
-# place before it is whole. `tribo grasp` says by its exit code that it missed the tolerance.
+# An output that is also an input is refused under any name, and an output replaces a file only
+# when complete. The exit code of `tribo grasp` reports a missed tolerance.
 . tests/e2e/common.sh
 "$TRIBO_BUILD/tests/data/hand" "$dir" >/dev/null && "$TRIBO_BUILD/tests/data/mug" "$dir" >/dev/null
 cat >"$dir/slide.xml" <<'XML'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A formula stands in one file, which the processor and a card both compile: the GPU backend holds
+# A formula is in one file, which the processor and a card both compile: the GPU backend holds
 # none of its own, and every source of the rooms of physics is in its unit or known to stay out.
 . tests/e2e/common.sh
 
@@ -7,7 +7,7 @@
 # compiled once (*_once.c), the broad phase of large worlds, and solvers that cards do not have.
 HOST='*_file.c *_once.c collide/broad/broad.c collide/broad/brute.c contact/graph.c qp/*.c solve/*.c'
 
-# What memory is on a card: no formulas, and other functions than the library's by design.
+# Memory on a card: no formulas, and other functions than the library's by design.
 MEMORY='tb_arena_take tb_arena_take_array tb_arena_take_zeroed tb_arena_reset tb_arena_get_mark
 tb_arena_return_to tb_state_reserve_next tb_state_take_next tb_team_fast'
 
@@ -22,13 +22,14 @@ functions() {
          /^[{}]/ || /;$/ || /^$/ { text = "" }' "$@" | sort -u
 }
 
-# the linear algebra of quadratic programs on a card: its tiles have no like on the processor, whose
-# own band solver it is compared with; it is no physics. Nor are products with a stored T, which are
-# summed here by a card's blocks and there by loops; their projections are those of contact/prox.h
+# the linear algebra of quadratic programs on a card: its tiles have no counterpart on the
+# processor, whose band solver the tests compare it with; it is no physics. Nor are products with a
+# stored T, which are summed here by a card's blocks and there by loops; their projections are those
+# of contact/prox.h
 PROGRAMS='/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$|/stored/'
 
 
-# what is wrong with the tree in folder $1; nothing where all is well
+# prints the faults of the tree in folder $1
 faults() (
     cd "$1" || exit
     sed -n 's/^#include "\(.*\.c\)"$/\1/p' solver/gpu/batch/physics.h | sort >"$dir/unit"

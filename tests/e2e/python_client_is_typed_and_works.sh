@@ -12,7 +12,7 @@ mkdir "$client" && cp -R clients/python/src clients/python/tests clients/python/
     "$client" || exit 1
 rm -rf "$client/src/tribo/v1" "$client/src/tribo/libtribo.h"
 
-# quietly COMMAND...: shows what it says if it fails
+# quietly COMMAND...: shows its output if it fails
 quietly() {
     ran=$*
     : >"$dir/err"
@@ -48,7 +48,7 @@ check 'no release of protobuf or grpcio is bound' sh -c \
     "! grep -lE 'runtime_version|GRPC_GENERATED_VERSION|_registered_method' src/tribo/v1/*.py"
 cd "$here" || exit 1
 
-# the problem files are found from the tests' place in the tree; -rs lists what was skipped
+# the problem files are found from the tests' place in the tree; -rs lists skipped tests
 (cd clients/python && "$python" -m pytest -q -rs -p no:cacheprovider tests) >"$dir/out" 2>&1
 code=$?
 ran="pytest clients/python"

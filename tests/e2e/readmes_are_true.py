@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every README says what is so: its command blocks run, its tables are complete, its paths exist.
+"""Every README is true: its command blocks run, its tables are complete, its paths exist.
 
 A fenced block begins with a line ```KIND WORD, and KIND says how it is checked:
   console         lines that begin with "$ " run; other lines are their output. Numbers may differ,
@@ -93,7 +93,8 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
 
 
 def masked(text: str) -> list[str]:
-    """Lines of output without what differs from run to run: ids, numbers, units of times."""
+    """Lines of output without the parts that differ from run to run: ids, numbers, units of
+    times."""
     text = re.sub(r"\b[0-9a-f]{12,64}\b", "ID", text)
     text = re.sub(r"[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?", "N", text)
     text = re.sub(r"N (ns|µs|us|ms|s)\b", "N TIME", text)
@@ -236,7 +237,7 @@ class Run:
         return text.replace("robot7", "localhost")
 
     def check_console(self, block: Block, where: str) -> None:
-        """Commands print what is shown."""
+        """Commands print the shown output."""
         for command, shown in commands(block):
             if block.word == "daemon":
                 self.start(command.split()[1:])
@@ -303,7 +304,8 @@ class Run:
 
 
 def install(prefix: Path) -> None:
-    """An installation of what has been built, and nothing anew: other tests are using it."""
+    """An installation of the present build, without new builds: other tests are using
+    it."""
     build = os.path.relpath(BUILD)
     kept = ["all", f"{build}/libtribo_client.a", f"{build}/libtribo_gpu.so"]
     old = [word for name in kept for word in ("-o", name)]

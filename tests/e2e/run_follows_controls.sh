@@ -1,5 +1,5 @@
 #!/bin/sh
-# A controls file moves what it names, a row at a time; what is wrong with it is told by line and field.
+# A controls file moves the named actuators, a row at a time; errors name line and field.
 . tests/e2e/common.sh
 write_scene "$dir/scene.xml"
 scene=$dir/scene.xml

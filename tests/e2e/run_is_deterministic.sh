@@ -1,11 +1,12 @@
 #!/bin/sh
-# The same model and controls give the same bytes: run after run, on one thread or two, alone or beside
+# The same model and controls give the same bytes: run after run, on one thread or two, alone or
+# beside
 # other worlds, stepped one by one or in portions.
 . tests/e2e/common.sh
 write_scene "$dir/scene.xml"
 scene=$dir/scene.xml
 
-# what does not depend on the clock and on the number of worlds
+# the parts that depend neither on the clock nor on the number of worlds
 state() {
     sed -E 's/"seconds":[^,]*,//; s/"world_steps_per_second":[^,]*,//; s/"worlds":[^,]*,//;
             s/"certificate":.*"last_step"/"last_step"/' "$dir/out"

@@ -20,7 +20,7 @@ check "time is 2 s" near "$(number time)" 2 1e-9
 check "residual is small" near "$(number residual)" 0 1e-5
 check "nothing sinks in" near "$(number penetration)" 0 1e-4
 
-# a box that stands on the floor stays where it is
+# a box at rest on the floor stays where it is
 height=$(grep -o '"box":{"position":\[[^]]*' "$dir/out" | head -n 1 | cut -d , -f 3)
 check "the box stands at 0.1 m" near "$height" 0.1 1e-5
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# tribo solve prints a line for each problem, with the residual; what is not solved or not read shows in
-# the exit code.
+# tribo solve prints a line for each problem, with the residual; unsolved and unreadable problems
+# show in the exit code.
 . tests/e2e/common.sh
 
 # one contact, W = I, q = (-1, 0.3, 0), mu 0.5: sticks with r = (1, -0.3, 0)
@@ -47,7 +47,7 @@ printf '3\n2000000000\n0\n3\n3\n' >"$dir/huge.dat"
 run 1 solve "$dir/huge.dat"
 says huge.dat
 
-# other people's problems, where they are at hand
+# published problems, if they are there
 problems=../shared/data/contact-problems
 if [ -e $problems/Capsules-i100-1090.dat ]; then
     run 0 solve --json $problems/Capsules-i100-1090.dat $problems/Confeti-ex03-Fc3D-SBM.dat
@@ -55,7 +55,7 @@ if [ -e $problems/Capsules-i100-1090.dat ]; then
     run 3 solve --max-iterations 2 $problems/Capsules-i100-1090.dat
     has NOT_CONVERGED
 
-    # minutes of one solver's turns: who asks for the end is heard within them
+    # minutes of one solver's turns: a request to end is heard within them
     ran="solve --solver staggered (and a signal)"
     "$TRIBO" solve --solver staggered $problems/RockPile_tob1.dat >"$dir/out" 2>"$dir/err" &
     child=$!

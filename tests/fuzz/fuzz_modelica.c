@@ -1,5 +1,5 @@
-/* Fuzz target: Modelica sources that others send. What compiles is called by the interpreter, with
- * inputs that are small, under narrow limits; generated C and CUDA are made and not run. */
+/* Fuzz target: Modelica sources of strangers. Compiled functions are called by the interpreter,
+ * with small inputs, under narrow limits; generated C and CUDA are made and not run. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
-/* Any bytes as the body of a Connect stream or gRPC-Web call, and as what stands around it: base64
- * text, gzip, timeouts. The first byte chooses; nothing that is accepted may reach beyond its
- * input or its limit. */
+/* Fuzzes the body of a Connect stream or gRPC-Web call, and its framing: base64 text, gzip,
+ * timeouts. The first byte chooses; no accepted input may reach beyond its bytes or its limit. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,7 @@ static void read_envelope(const uint8_t *body, size_t size)
     tb_bytes_free(&message);
 }
 
-/* What decodes, encodes and decodes to the same. */
+/* Checks that decoded text encodes and decodes to the same. */
 static void read_text(const uint8_t *body, size_t size)
 {
     tb_bytes text = {0}, again = {0};

@@ -1,5 +1,5 @@
-/* Any bytes as the JSON of a request: a message of the type that the first byte chooses, or a
- * refusal that says why. What is read prints, and what is printed reads back as the same. */
+/* Fuzzes the JSON of a request, read as the message type that the first byte chooses: a message,
+ * or a refusal with a reason. A message prints, and its text reads back as the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a request of the type that the first byte chooses: a message, or a refusal that says
- * why, within bounded memory. What was unpacked packs, and unpacks again to the same. */
+/* Fuzzes a request of the type that the first byte chooses: a message, or a refusal with a
+ * reason, within bounded memory. A message packs, and unpacks again to the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +50,8 @@ static packed pack(const td_request *request)
     return p;
 }
 
-/* The same bytes by protobuf-c's own allocator, where a sanitizer sees every block. What the scan
- * lets pass is malformed for protobuf-c only where it merges or converts. */
+/* The same bytes by protobuf-c's own allocator, where a sanitizer sees every block. Bytes that
+ * pass the scan are malformed for protobuf-c only where it merges or converts. */
 static void unpack_plainly(const ProtobufCMessageDescriptor *type, const packed *p)
 {
     ProtobufCMessage *message = protobuf_c_message_unpack(type, NULL, p->size, p->bytes);

@@ -1,4 +1,4 @@
-"""What the peer comparisons share: finding models, running `tribo`, loading into MuJoCo, reporting.
+"""Shared by the peer comparisons: finding models, running `tribo`, loading into MuJoCo, reporting.
 
 Coordinates need no map: Tribod keeps MuJoCo's conventions (bodies and joints depth first; a free
 joint has position and quaternion, linear velocity in world and angular in body axes).
@@ -31,7 +31,8 @@ class Refused(Exception):
 
 @dataclass
 class Report:
-    """Counts checks, prints what failed, was skipped, and in the end the sum run_all.sh reads."""
+    """Counts checks, prints failed and skipped ones, and in the end the sum that run_all.sh
+    reads."""
 
     passed: int = 0
     failed: int = 0
@@ -55,7 +56,7 @@ class Report:
 
 
 def package(name: str) -> Path:
-    """The folder of an installed package, without importing what it depends on."""
+    """The folder of an installed package, without importing its dependencies."""
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         raise SystemExit(f"no package {name}: deploy/deps.sh peers installs it")

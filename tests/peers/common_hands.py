@@ -135,7 +135,7 @@ def free_of_hand(model: mujoco.MjModel, data: mujoco.MjData, can: int) -> bool:
 def place_can(
     spec: mujoco.MjSpec, centre: Array, axis: Array, way: Array, inward: Array
 ) -> mujoco.MjModel:
-    """Adds the largest can that the open hand leaves room for. Refused if there is none."""
+    """Adds the largest can that fits the open hand. Refused if there is none."""
     body = spec.worldbody.add_body(name="can")
     body.add_freejoint(name="can")
     geom = body.add_geom(name="can", type=mujoco.mjtGeom.mjGEOM_CYLINDER, density=CAN_DENSITY)

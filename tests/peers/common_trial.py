@@ -38,7 +38,7 @@ MAX_DOFS_COMPARED = 400  # a dense mass matrix beyond this is left out
 
 @dataclass
 class Theirs:
-    """What MuJoCo makes of a model."""
+    """MuJoCo's results for a model."""
 
     loads: bool = False
     reason: str = ""
@@ -54,7 +54,7 @@ class Theirs:
 
 @dataclass
 class Ours:
-    """What Tribod makes of it; differences are relative, as peer_models.py takes them."""
+    """Tribod's results for it; differences are relative, as peer_models.py takes them."""
 
     loads: bool = False
     reason: str = ""
@@ -265,7 +265,7 @@ def ours(path: Path, root: Path, reference: Theirs, stage: str) -> Ours:
     found.loads = True
     found.warnings = list(map(str, answer.get("warnings", [])))
     compare_numbers(found, answer, reference)
-    # MuJoCo's count has those that <size nkey="..."/> makes of nothing
+    # MuJoCo's count includes the empty ones of <size nkey="..."/>
     keys = min(answer["counts"]["keyframes"], MAX_KEYFRAMES)
     for key in range(min(keys, len(reference.poses) - 1) if asked else 0):
         at, reason, _ = tribo(LOAD_LIMIT_S, "info", path, *options, *asked, "--keyframe", str(key))

@@ -36,8 +36,8 @@ from common import Report
 MOST_FETCHING_S = 900.0  # by one command
 NUMBERS = 1e-6  # relative difference of masses, mass matrices and accelerations
 
-# What must hold, over the models that were reached. Shares are of the models that MuJoCo loads
-# (loaded), that both load (numbers, stepped) or of the runs from qpos0 and keyframes (ended).
+# Bounds over the models that were reached. Shares are of the models that MuJoCo loads (loaded),
+# that both load (numbers, stepped) or of the runs from qpos0 and keyframes (ended).
 BOUNDS = {
     "loaded": 0.96,
     "loaded but for flexes and plugins": 0.99,
@@ -61,7 +61,7 @@ DOCUMENTED = {
     "dex-urdf/robots/assembly/rm75_inspire/": "an OBJ file of several objects",
 }
 
-# What is left out by name: deformable bodies, and programs inside of models.
+# Models left out by name: deformable bodies, and programs inside of models.
 LEFT_OUT = ("flexcomp", "deformable", "plugin", 'type="sdf"')
 
 Line = dict[str, Any]
@@ -202,7 +202,7 @@ def try_all(options: argparse.Namespace, report: Report) -> list[Line]:
 
 
 def differences(line: Line) -> str:
-    """What of the numbers differs by more than NUMBERS; empty if nothing does."""
+    """Numbers that differ by more than NUMBERS; empty if none does."""
     own = line["tribod"]
     wrong = [own["wrong_counts"]] if own["wrong_counts"] else []
     for key, what in (
@@ -275,7 +275,7 @@ def print_failures(loaded: list[Line], both: list[Line], stepped: list[Line]) ->
 
 
 def most(stepped: list[Line], what: str, unit: str) -> str:
-    """The largest of a figure over the runs whose verdict is OK, and of which model."""
+    """The largest of a figure over the runs whose verdict is OK, and its model."""
     found = [
         (r[what], f"{ln['source']}/{ln['model']}")
         for ln in stepped
@@ -289,7 +289,7 @@ def most(stepped: list[Line], what: str, unit: str) -> str:
 def print_table(
     lines: list[Line], loaded: list[Line], both: list[Line], stepped: list[Line]
 ) -> dict[str, float]:
-    """The table of totals; gives what BOUNDS judges."""
+    """The table of totals; returns the figures that BOUNDS judges."""
     equal = [ln for ln in both if not differences(ln)]
     good = [ln for ln in both if not differences(ln) or documented(ln)]
     left_out = sum(is_left_out(ln) for ln in loaded)

@@ -217,7 +217,7 @@ class Theirs:
 
 
 def same(report: Report, wire: Wire, local: Local) -> None:
-    """What the daemon found is what `tribo grasp` found, to the last bit."""
+    """The daemon's results are those of `tribo grasp`, to the last bit."""
     theirs = {r["name"]: r for r in local.results}
     report.check(len(theirs) == len(wire.results), "as many results from tribo as from tribod")
     for ours in wire.results:
@@ -260,7 +260,7 @@ def tell(wire: Wire, name: str, build: str, seconds: list[float], **more: object
 
 
 def processor() -> str:
-    """Its name, as far as the system tells it."""
+    """The processor's name, if the system has it."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()

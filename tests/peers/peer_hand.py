@@ -31,7 +31,7 @@ MEMORY_GROWTH = 32 << 20
 
 
 def targets(client: tribo.Client, scene: tribo.Scene) -> tuple[list[str], Array]:
-    """Slow waves, one a servo, between 20 % and 80 % of what its joint can do."""
+    """Slow waves, one a servo, between 20 % and 80 % of its joint's range."""
     told = client.describe(scene)
     limits = {joint.name: (joint.lower, joint.upper) for joint in told.joints if joint.limited}
     rng = np.random.default_rng(SEED)

@@ -67,7 +67,7 @@ def has_mesh(model: mujoco.MjModel, body: int) -> bool:
 
 
 def settle_axes(model: mujoco.MjModel, body: int, ours: Array, theirs: Array) -> float:
-    """The difference of two tensors but for what inexact axes can do; MuJoCo gets ours."""
+    """The difference of two tensors beyond the effect of inexact axes; MuJoCo gets ours."""
     scale = np.abs(theirs).max()
     if np.abs(ours - theirs).max() > AXES_RAD * scale:
         return float(np.abs(ours - theirs).max() / scale)
@@ -79,8 +79,8 @@ def settle_axes(model: mujoco.MjModel, body: int, ours: Array, theirs: Array) ->
 
 
 def compare_bodies(ours: dict[str, Any], model: mujoco.MjModel) -> tuple[float, str, bool]:
-    """The largest difference in mass properties of bodies, whose it is, and whether axes were put
-    right."""
+    """The largest difference in mass properties of bodies, its body, and whether axes were
+    corrected."""
     worst, whose, settled = 0.0, "", False
     for name, body in ours["bodies"].items():
         i = body["index"]
@@ -126,7 +126,7 @@ def compare_state(
 
 
 def compare(report: Report, path: Path, name: str, required: bool) -> None:
-    """One line of the table; skips what either program refuses."""
+    """One line of the table; skips models that either program refuses."""
     try:
         spec = common.mujoco_spec(path)
         for flag in (mujoco.mjtDisableBit.mjDSBL_CONTACT, mujoco.mjtDisableBit.mjDSBL_CONSTRAINT):

@@ -111,7 +111,7 @@ class Problem:
 
 
 def pinned(command: list[object], seconds: float) -> str:
-    """What it prints, or nothing if it fails or takes longer. One core, no threads."""
+    """Its output, or nothing if it fails or takes longer. One core, no threads."""
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     try:
         done = subprocess.run(
@@ -158,7 +158,7 @@ class Siconos:
     def solve(
         self, file: Path, set_up: str, tolerance: float, limit: float
     ) -> dict[str, Any] | None:
-        """Time and residual, None if it fails in whatever way."""
+        """Time and residual; None for any failure."""
         self.reactions.unlink(missing_ok=True)
         solver, local = SET_UPS[set_up]
         command = [self.program, file, solver, local, TARGET, tolerance, limit, self.reactions]

@@ -37,7 +37,7 @@ def poses(model: mujoco.MjModel, keyframe: int) -> dict[str, list[float]]:
 
 
 def examine(path: Path) -> dict[str, Any]:
-    """What MuJoCo makes of a model."""
+    """MuJoCo's results for a model."""
     model = read_spec(path).compile()
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)

@@ -30,7 +30,7 @@ LARGEST_SLIDE = 1e-9  # m/s
 
 
 def lift_at(step: int) -> float:
-    """What the palm is told, in m."""
+    """Target of the palm's servo, m."""
     return 0.2 * min(max(DT_S * step - 1, 0), 1)
 
 

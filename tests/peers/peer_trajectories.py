@@ -48,7 +48,7 @@ DOUBLE_PENDULUM = """
 
 @dataclass
 class Start:
-    """Where a trajectory begins, and what its actuators are told."""
+    """Start of a trajectory, and the controls of its actuators."""
 
     q: Array
     u: Array
@@ -65,7 +65,7 @@ def moving(model: mujoco.MjModel, rng: np.random.Generator) -> Start:
 
 
 def servoing(model: mujoco.MjModel, rng: np.random.Generator) -> Start:
-    """At rest, every servo told a place within the middle half of its range."""
+    """At rest, every servo with a target within the middle half of its range."""
     lower, upper = model.actuator_ctrlrange.T
     controls = lower + (upper - lower) * rng.uniform(0.25, 0.75, model.nu)
     return Start(np.array(model.qpos0), np.zeros(model.nv), controls)
@@ -101,7 +101,8 @@ CASES = [
 
 
 def save(case: Case, file: Path) -> mujoco.MjModel:
-    """Writes the case's model with its start as a keyframe, and gives what MuJoCo reads from it."""
+    """Writes the case's model with its start as a keyframe, and returns MuJoCo's reading of
+    it."""
     spec = (
         common.mujoco_spec(case.path) if case.path else mujoco.MjSpec.from_string(DOUBLE_PENDULUM)
     )

@@ -1,6 +1,6 @@
-/* A backend that loses its device on demand: the CPU's, until the file that TRIBO_TEST_LOSE names is
- * there. From then on every step is ABORTED, as with a GPU whose context is poisoned. Built as a
- * plug-in with the library inside, and found like the GPU's, by TRIBO_GPU_PLUGIN. */
+/* A backend that loses its device on demand: the CPU's, until the file named by TRIBO_TEST_LOSE
+ * exists. From then on every step is ABORTED, as with a GPU whose context is poisoned. Built as
+ * a plug-in with the library inside, and found like the GPU's, by TRIBO_GPU_PLUGIN. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* A plug-in of another ABI: what the library must not call. Nothing but the number is there. */
+/* A plug-in of another ABI, which the library must not call. It holds the number alone. */
 #include <stdint.h>
 
 extern const struct other_backend {

@@ -31,7 +31,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-#: What one hour may add. Snapshots are kept up to [store] retain_snapshots_bytes, small here.
+#: Growth allowed in one hour. Snapshots are kept up to [store] retain_snapshots_bytes, small here.
 BOUNDS_AN_HOUR = {
     "resident": 64e6,  # bytes
     "descriptors": 8,
@@ -44,7 +44,7 @@ BOUNDS_AN_HOUR = {
 WORK = ["step", "step", "upload", "solve", "leave", "reload", "watch", "grasp"]
 
 #: Each is booked with about 50 kB, and 64 MiB of idle scenes are kept (server/session/catalog.c):
-#: several rounds, because what a scene freed is touched in full only by those that follow it.
+#: several rounds, because memory freed by a scene is reused in full only by later scenes.
 SCENES_THAT_FILL_THE_CACHE = 8000
 
 BALL = """<mujoco><worldbody><geom type="plane" size="1 1 0.1"/>
@@ -75,7 +75,7 @@ PROBLEM = base64.b64encode(b"3 1 0 3 3 3 3 1 0 0 0 1 0 0 0 1 -1 0 0 0.5").decode
 
 
 class Soak:
-    """One daemon and what is done to it."""
+    """One daemon and its callers."""
 
     def __init__(self, tribod: str, folder: Path) -> None:
         environment = {
@@ -162,7 +162,7 @@ class Soak:
             wire.getresponse().read()
         wire.close()
 
-    # ---- what callers do, for ever ----
+    # ---- callers, without end ----
 
     def watch(self) -> None:
         """Watchers that stay for a while and then leave in the middle of the stream."""
@@ -237,7 +237,7 @@ class Soak:
         while not self.stop.wait(5):
             self.process.send_signal(signal.SIGHUP)
 
-    # ---- what is noted ----
+    # ---- measurements ----
 
     def measure(self) -> dict[str, float]:
         """Resources as they are now."""
@@ -271,7 +271,7 @@ class Soak:
 
 
 def slope(notes: list[tuple[float, dict[str, float]]], name: str) -> float:
-    """What an hour adds, by least squares over the second half."""
+    """Growth in an hour, by least squares over the second half."""
     points = [(t / 3600, v[name]) for t, v in notes[len(notes) // 2 :] if v[name] == v[name]]
     if len(points) < 2:
         return 0.0
@@ -309,7 +309,8 @@ def main() -> int:
     print(f"{sum(soak.calls.values())} calls: {soak.calls}; exit code {code}")
     for line in soak.wrong[:10]:
         print(f"FAILED {line}")
-    # over a few minutes a slope is mostly noise: the bound is what the run itself may add
+    # over a few minutes a slope is mostly noise: the bound is the growth that the run itself may
+# cause
     hours = max(options.minutes / 60, 0.5)
     for name, bound in BOUNDS_AN_HOUR.items():
         found = slope(notes, name)

@@ -1,4 +1,4 @@
-/* What the truth cases about grasps share: a parallel jaw with force motors, and objects. */
+/* Shared by the truth cases about grasps: a parallel jaw with force motors, and objects. */
 #ifndef COMMON_GRASP_H
 #define COMMON_GRASP_H
 

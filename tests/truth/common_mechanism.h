@@ -1,5 +1,5 @@
-/* What the truth cases about mechanisms share: bodies with given inertia, joints, and an integrator
- * for the reference solutions that knows nothing of libtribo. */
+/* Shared by the truth cases about mechanisms: bodies with given inertia, joints, and an
+ * integrator for the reference solutions that is independent of libtribo. */
 #ifndef COMMON_MECHANISM_H
 #define COMMON_MECHANISM_H
 

@@ -1,4 +1,4 @@
-/* What every truth case shares: a scene built in a few lines, a run, and a line in the truth table.
+/* Shared by every truth case: a scene built in a few lines, a run, and a line in the truth table.
  *
  * A case states its source above its test, measures one number an expectation, and reports it by
  * TRUTH_CHECK, which prints `TRUTH case | measured | limit` and fails above the limit. */

@@ -1,4 +1,4 @@
-/* Joints on a kinematic body: what stands on something that moves feels how it moves.
+/* Joints on a kinematic body: bodies on a moving base feel its motion.
  *
  * Source: Newton's laws in the resting frame, in which every case has a closed form. */
 #include "common_mechanism.h"
@@ -35,8 +35,8 @@ static truth begin(int scheme, double dt)
     return t;
 }
 
-/* A mass that can slide along x and y of a turntable which also travels: nothing pushes it, so it
- * goes straight on in the resting frame, whatever turns below it. */
+/* A mass that can slide along x and y of a turntable which also travels: without forces it moves
+ * straight on in the resting frame. */
 static double straightness(int scheme, double dt)
 {
     const double moments[3] = {1e-3, 2e-3, 3e-3}, place[3] = {0.3, -0.2, 0.1};

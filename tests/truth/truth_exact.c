@@ -1,8 +1,8 @@
 /* Steps solved to 1e-10 and to 1e-6 where sweeps alone end above: stacks, held grasps, and rigid
  * pads that meet a wall askew.
  *
- * Sources: a stack at rest stands still; a grasp that holds does not creep. Residual: natural map at
- * rho = 1 in De Saxcé form over ||c||, as in every certificate. */
+ * Sources: a stack at rest stays at rest; a grasp that holds does not creep. Residual: natural map
+ * at rho = 1 in De Saxcé form over ||c||, as in every certificate. */
 #include "common_grasp.h"
 
 static const char *const SOLVERS[] = {"newton", "auto"};

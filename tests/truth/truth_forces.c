@@ -1,4 +1,5 @@
-/* Forces that are no contacts: springs and dampers of every joint, the medium, gravity compensation,
+/* Forces that are no contacts: springs and dampers of every joint, the medium, gravity
+ * compensation,
  * and actuators by what they act on and what drives them.
  *
  * Source of the accelerations: MuJoCo 4.0.0 (qacc_smooth) given the same documents at the same
@@ -238,7 +239,7 @@ static double difference(const double *a, const double *b, int32_t count)
     return worst / largest;
 }
 
-/* Both the acceleration and, to first order in the step, what a step makes of it. */
+/* Checks the acceleration and, to first order in the step, the step's change of velocity. */
 static void check_accelerations(const char *name, const char *text, const double *expected)
 {
     static const tb_scheme SCHEMES[] = {TB_SCHEME_STEWART_TRINKLE, TB_SCHEME_MOREAU};
@@ -380,7 +381,8 @@ START_TEST(a_muscle_wakes)
 }
 END_TEST
 
-/* A box of 1 kg hangs from a ceiling by 20 N: the ceiling pushes back by 20 N minus the weight, which
+/* A box of 1 kg hangs from a ceiling by 20 N: the ceiling pushes back by 20 N minus the weight,
+ * which
  * bounds friction (mu 1). Slope of gravity `aside`; speed along it after 1 s. */
 static double slide(double aside, double pull, double *height)
 {

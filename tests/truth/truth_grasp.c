@@ -1,4 +1,4 @@
-/* What is held stays held: after a second of settling nothing moves, to the last bits.
+/* A held object stays held: after a second of settling its velocity is zero, to the last bits.
  *
  * Source: Coulomb's law. A body held by n pads of force F each needs mu n F >= m g and then has
  * velocity zero, not a creep of micrometres per second as with regularised friction. The

@@ -1,4 +1,4 @@
-/* What becomes of grasps whose fate is known: friction against weight and acceleration, drops,
+/* Grasps with known outcomes: friction against weight and acceleration, drops,
  * random friction, stops; and that results do not depend on how the work is done.
  *
  * Sources: Coulomb's law and Newton's, stated at each case. */
@@ -239,7 +239,7 @@ START_TEST(wilson_intervals_are_wilsons)
 }
 END_TEST
 
-/* ---- what the hand does ---- */
+/* ---- actions of the hand ---- */
 
 static void keep_forces(void *context, const tb_grasp_result *result)
 {
@@ -310,7 +310,8 @@ START_TEST(closing_to_a_width_stops_there)
 }
 END_TEST
 
-/* A hand that comes along its approach ends where it is told; one that begins inside collides. */
+/* A hand that moves along its approach ends at its target; one that begins inside an object
+ * collides. */
 START_TEST(hands_inside_of_things_collide)
 {
     tb_grasp_request like = grasp_request(NULL, NULL, NULL, 0);

@@ -1,4 +1,4 @@
-/* What single joints do: springs and dampers, servos with force limits, dry friction, limits,
+/* Single joints: springs and dampers, servos with force limits, dry friction, limits,
  * couplings, planar joints, and a body carried by one that is driven.
  *
  * Sources: closed forms, stated at each case. */

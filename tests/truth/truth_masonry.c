@@ -1,12 +1,12 @@
-/* Structures that stand by friction and compression alone: a house of two cards, an arch of 13
+/* Structures held by friction and compression alone: a house of two cards, an arch of 13
  * stones.
  *
  * Card house: by symmetry the cards push each other horizontally with H; moments about the foot
  * give H / (m g) = tan(alpha) / 2 - t / (2 L) for cards of length L and thickness t whose inner
- * corners touch, so it stands if and only if the floor's mu is at least that (Glocker; with t = 0
- * the textbook's tan(alpha) / 2).
- * Arch: a semicircular arch of joints that do not slide stands by itself if t / R >= 0.1075
- * (Milankovitch 1907; Heyman, The Stone Skeleton; R to the middle line). */
+ * corners touch, so it is stable if and only if the floor's mu is at least that (Glocker; with t =
+ * 0 the textbook's tan(alpha) / 2). Arch: a semicircular arch of joints that do not slide stands by
+ * itself if t / R >= 0.1075 (Milankovitch 1907; Heyman, The Stone Skeleton; R to the middle line).
+ * */
 #include "common_truth.h"
 
 #define CARD_LENGTH    0.1  /* m */
@@ -28,7 +28,7 @@ static double card_house_top(double alpha, double mu)
         truth_body(&t, names[i], TB_SHAPE_BOX, (const double[3]){thick, 0.03, half}, 2e-3, p, q,
                    truth_surface(0, 0));
     }
-    /* between the cards friction must hold whatever normal the touching edges are given */
+    /* between the cards friction must hold for any normal of the touching edges */
     tb_pair_def pair = tb_pair_defaults();
     pair.a = tb_scene_find(t.scene, TB_HANDLE_SHAPE, names[0]);
     pair.b = tb_scene_find(t.scene, TB_HANDLE_SHAPE, names[1]);

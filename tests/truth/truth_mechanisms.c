@@ -259,7 +259,7 @@ static const struct {
                    {{0, 0, 0.22}, {0, 1, 0}, 1.8, {0.002, 0.006, 0.001}, {0.005, 0.0036, 0.0047}},
                    {{0, 0.01, 0.08}, {0, 0, 1}, 0.3, {0.01, 0.02, 0.02}, {0.001, 0.0012, 0.001}}};
 
-/* what else pulls at the joints */
+/* further forces on the joints */
 typedef struct arm_extras {
     double damping, armature, stiffness;   /* N m s/rad, kg m^2, N m/rad towards 0.2 rad */
     double servo_stiffness, servo_damping; /* N m/rad, N m s/rad towards ARM_TARGET */

@@ -154,9 +154,9 @@ START_TEST(rod_is_stopped_without_collision_above_it)
 }
 END_TEST
 
-/* What follows: the rod slides, or stops and turns over its tip, jumps, falls. No step needs a
- * larger impulse than the tangential impact of the closed form, no impulse leaves its law, the tip
- * does not sink, and energy does not grow. */
+/* After that, the rod slides, or stops and turns over its tip, jumps, falls. No step needs a
+ * larger impulse than the tangential impact of the closed form, no impulse leaves its law, the
+ * tip does not sink, and energy does not grow. */
 static void go_on(tb_scheme scheme, const char *const names[4])
 {
     double gain = 0, residual = 0, penetration = 0, largest = 0;

@@ -1,11 +1,11 @@
 /* Contact problems of other people's simulations and of our own, solved to 1e-8.
  *
- * Source of the first: the test data of Siconos in ../shared/data/contact-problems, read where it
- * lies and skipped visibly where it does not. Residual: natural map at rho = 1 in De Saxcé form
- * over ||q|| (Acary, Brémond, Huber, RR-9118), in double, by W as the file has it. For files in
- * global form, q is the local one, H' inverse(M) f + w. `auto` solves every one of them as it
- * stands. A problem that `sor` alone solved once must go on being solved; for the ones that it does
- * not solve, the residual that it reached must not grow. Prints the table of the closing note. */
+ * Source of the first: the test data of Siconos in ../shared/data/contact-problems, read if it is
+ * there and skipped with a message if not. Residual: natural map at rho = 1 in De Saxcé form over
+ * ||q|| (Acary, Brémond, Huber, RR-9118), in double, by W as the file has it. For files in global
+ * form, q is the local one, H' inverse(M) f + w. `auto` solves every one of them unchanged.
+ * Problems that `sor` alone has solved must stay solved; for the others, the residual that it
+ * reaches must not grow. Prints the table of the closing note. */
 #include "common_truth.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* The Tippe Top stands up on its stem when it spins fast on a rough floor, and not otherwise.
+/* The Tippe Top rises on its stem when it spins fast on a rough floor, and not otherwise.
  *
  * Source: Leine and Glocker, A set-valued force law for spatial Coulomb-Contensou friction, Eur. J.
  * Mech. A 22 (2003) 193, with their numbers: m = 6 g, I1 = 8e-7, I3 = 7e-7 kg m^2, body sphere R1 =

@@ -1,6 +1,7 @@
 /* The volume law against Göteman and Roxling (2015), chapters 6 and 7, on their scenes.
  *
- * Resting forces, the decay of a spin, the Tippe Top, numbers of force evaluations, and the balance of
+ * Resting forces, the decay of a spin, the Tippe Top, numbers of force evaluations, and the
+ * balance of
  * energy, which is exact up to the integrator's error because the contacts' work is integrated with
  * the motion. */
 #include "common_truth.h"
@@ -75,7 +76,8 @@ static void forces(const played *p, double dt, const double about[3], double for
     }
 }
 
-/* The thesis's y is our z, its frame the cube's lower corner: (0, mg, 0) N, (mg/2)(-1, 0, 1) N m. */
+/* The thesis's y is our z, its frame the cube's lower corner: (0, mg, 0) N, (mg/2)(-1, 0, 1) N
+ * m. */
 START_TEST(a_cube_at_rest_is_carried_with_its_weight)
 {
     double force[3], torque[3];
@@ -143,7 +145,7 @@ START_TEST(the_tippe_top_inverts)
 }
 END_TEST
 
-/* Springs between balls take no energy: what is missing is the integrator's error. */
+/* Springs between balls dissipate nothing: the missing energy is the integrator's error. */
 START_TEST(elastic_impacts_keep_their_energy_to_the_tolerance)
 {
     static const struct {

@@ -9,7 +9,7 @@
 
 enum { MADE_BLOCKS = 400, MADE_ROWS = 3 * MADE_BLOCKS, MADE_VALUES = 64 * MADE_BLOCKS };
 
-/* A problem with room for its arrays. Static or on the heap: it is large. */
+/* A problem with memory for its arrays. Static or on the heap: it is large. */
 typedef struct made_problem {
     tb_problem problem;
     tb_block blocks[MADE_BLOCKS];
@@ -106,7 +106,7 @@ typedef struct made_solution {
     tb_status returned;
 } made_solution;
 
-/* With whatever is warm but for the memory, which is this function's. */
+/* With all of the warm start but the working memory, which is this function's. */
 static inline void made_solve_warm(const tb_problem *problem, const tb_solve_options *options,
                                    tb_warm_start warm, made_solution *s)
 {

@@ -1,5 +1,5 @@
 /* The README's example in C, word for word: it compiles, runs on the README's scene, and prints
- * what the README says that it prints. */
+ * the README's output. */
 #include <unistd.h>
 
 #include "test_util.h"
@@ -45,7 +45,7 @@ int main(void)
 /* example ends */
 #undef main
 
-/* What stands between two marks of a file; the caller frees. */
+/* The text between two marks of a file; the caller frees it. */
 static char *text_between(const char *path, const char *begin, const char *end)
 {
     FILE *file = fopen(path, "rb");
@@ -75,7 +75,7 @@ START_TEST(the_readme_holds_this_example)
 }
 END_TEST
 
-/* Runs the example in a folder with the README's scene and compares what it prints. */
+/* Runs the example in a folder with the README's scene and compares its output. */
 START_TEST(the_example_prints_what_the_readme_says)
 {
     char home[4096], folder[] = "/tmp/tribo_readme_XXXXXX";

@@ -1,4 +1,4 @@
-/* What every unit test shares: a main made from a list of tests, and a few checks.
+/* Shared by all unit tests: a main made from a list of tests, and a few checks.
  *
  *     #include "test_util.h"
  *
@@ -42,7 +42,8 @@
         TEST_NEAR(actual, test_r_, fabs(test_r_) * (double)(tolerance));                           \
     } while (0)
 
-/* a tb_status is as expected; `error` (tb_error *, may be NULL) tells why it is not */
+/* checks that a tb_status is as expected; `error` (tb_error *, may be NULL) gives the reason if
+ * not */
 #define TEST_STATUS(actual, expected, error)                                                       \
     do {                                                                                           \
         const tb_error *test_error_ = (error);                                                     \

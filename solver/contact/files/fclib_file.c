@@ -7,8 +7,8 @@
  * compressed rows, else nz triplets. Problems with bilateral rows beside the contacts (V, R, s; G,
  * b) are refused.
  *
- * HDF5 prints its errors unless told not to; here they become statuses. Debian's serial build of it
- * takes one thread at a time, so one lock stands before it. */
+ * HDF5's error printing is switched off; errors become statuses. Debian's serial build of it takes
+ * one thread at a time, so one lock guards all calls. */
 #include "contact/files/problem_file.h"
 
 #include <pthread.h>
@@ -240,7 +240,7 @@ static void speak_again(quiet q)
     H5Eset_auto2(H5E_DEFAULT, q.function, q.context);
 }
 
-/* A file whose content lies in memory: HDF5 copies it and touches no disk. */
+/* A file in memory: HDF5 copies it and touches no disk. */
 static hid_t open_image(const char *path, const tb_bytes *bytes)
 {
     enum { GROWTH = 1 << 16 };

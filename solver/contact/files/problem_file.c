@@ -1,9 +1,8 @@
-/* Contact problems on their own: loading by content, describing, saving; and writing a live
+/* Contact problems without a world: loading by content, describing, saving; and writing a live
  * problem.
  *
- * What is kept is the local form, u = W r + q, with W exactly as the file had it: symmetric or not,
- * to as many digits as were written. A file in global form is reduced
- * on loading and saved in local form. */
+ * A problem is kept in the local form, u = W r + q, with W exactly as in the file: symmetric or
+ * not, to all its digits. A file in global form is reduced on loading and saved in local form. */
 #include "contact/files/problem_file.h"
 
 #include <stdlib.h>
@@ -179,7 +178,7 @@ static double asymmetry(const tb_matrix *m)
             const int32_t j = m->dense ? k : m->column[k];
             const double a = m->dense ? m->dense[(int64_t)i * m->columns + k] : m->value[k];
             const double d = a - entry_at(m, j, i);
-            /* a place without a partner stands for both halves of the difference */
+            /* an entry without a partner contributes both halves of the difference */
             const bool partner = m->dense || entry_at(m, j, i) != 0;
             difference += partner ? d * d : 2 * d * d;
             size += a * a;

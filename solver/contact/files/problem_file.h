@@ -9,7 +9,8 @@
 #define TB_PROBLEM_FILE_BYTES ((size_t)2 << 30)
 enum { TB_PROBLEM_FILE_ROWS = 30000000, TB_PROBLEM_FILE_ENTRIES = 400000000 };
 
-/* Takes memory for reading from the thread's budget, which gets it back with the budget's end. Every
+/* Takes memory for reading from the thread's budget, which gets it back with the budget's end.
+ * Every
  * loop over numbers asks tb_budget_check, so that a reader ends with its caller. */
 static inline tb_status tb_problem_check_memory(size_t bytes, tb_error *error)
 {
@@ -35,7 +36,7 @@ void tb_raw_matrix_free(tb_raw_matrix *matrix);
 tb_status tb_raw_matrix_add(tb_raw_matrix *matrix, int32_t row, int32_t column, double value,
                             tb_error *error);
 
-/* What a file says, before it is made into a problem. Owned (heap). */
+/* Contents of a file, before it is made into a problem. Owned (heap). */
 typedef struct tb_raw_problem {
     int32_t dimension, contacts;
     bool global;
@@ -54,7 +55,7 @@ tb_status tb_raw_problem_reduce(tb_raw_problem *raw, const char *path, tb_error 
 
 struct tb_problem_file {
     int32_t dimension, contacts;
-    bool global; /* the file was in global form; what is kept is local */
+    bool global; /* the file was in global form; the problem is in local form */
     double asymmetry;
     tb_problem problem; /* all its arrays are owned here (heap) */
     tb_matrix matrix;

@@ -97,7 +97,7 @@ tb_status tb_problem_write(const tb_problem *problem, const char *path, tb_error
     if (n > 0) memcpy(c, problem->c, (size_t)n * sizeof *c);
     eliminate(g, c, n, &l);
 
-    /* what is left, by its place in the file */
+    /* the remaining contacts, by their index in the file */
     raw.w.rows = raw.w.columns = rows;
     for (int32_t i = 0; i < n; i++) {
         if (l.place[i] < 0) continue;

@@ -56,7 +56,7 @@ static tb_status damaged(const tb_archive *a, const char *why, tb_error *error)
     return tb_fail_file(error, TB_DATA_LOSS, a->file, 0, NULL, "the archive is damaged: %s", why);
 }
 
-/* The end record: the last place that looks like one and whose comment ends the file. */
+/* The end record: the last match of its signature whose comment ends the file. */
 static const unsigned char *find_end(const tb_bytes *bytes)
 {
     for (size_t back = END_BYTES; back <= bytes->size && back <= END_BYTES + COMMENT_LIMIT;

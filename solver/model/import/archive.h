@@ -1,6 +1,7 @@
 /* Zip archives in memory, as far as models need them: .mjz, a model with its files.
  *
- * Read are stored and deflated entries by the archive's central directory, their checksums included.
+ * Read are stored and deflated entries by the archive's central directory, their checksums
+ * included.
  * Encrypted, split and 64-bit archives are refused. zlib does the inflating; a library for whole
  * archives would bring writing, encryption and files of its own along, for three records that have
  * not changed since 1993. Source: PKWARE, .ZIP File Format Specification 6.3.10. */
@@ -15,7 +16,8 @@ typedef struct tb_archive tb_archive;
 /* Whether bytes begin like a zip archive. */
 bool tb_archive_is(const tb_bytes *bytes);
 
-/* Reads the directory. `bytes` are borrowed until tb_archive_close. DATA_LOSS for a damaged archive,
+/* Reads the directory. `bytes` are borrowed until tb_archive_close. DATA_LOSS for a damaged
+ * archive,
  * UNSUPPORTED for a kind that is not read. */
 tb_status tb_archive_open(const tb_bytes *bytes, const char *file, tb_archive **archive,
                           tb_error *error);
@@ -25,7 +27,7 @@ void tb_archive_close(tb_archive *archive); /* NULL is fine */
 bool tb_archive_has(const tb_archive *archive, const char *path);
 
 /* A file's bytes, malloc'ed; the caller frees them. NOT_FOUND; RESOURCE_EXHAUSTED for more than
- * `limit` bytes; DATA_LOSS where the bytes are not those that were packed. */
+ * `limit` bytes; DATA_LOSS if the bytes do not match the checksum. */
 tb_status tb_archive_read(const tb_archive *archive, const char *path, size_t limit,
                           unsigned char **bytes, size_t *size, tb_error *error);
 

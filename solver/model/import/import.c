@@ -107,7 +107,7 @@ done:
 
 /* ---- mesh files as scenes ---- */
 
-/* What a mesh is like, as far as it decides on its shape. */
+/* Properties of a mesh that decide on its shape. */
 typedef struct mesh_kind {
     bool closed;  /* every edge has two triangles */
     bool inwards; /* triangles face inwards */

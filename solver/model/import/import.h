@@ -1,4 +1,4 @@
-/* What the importers share: checking options, finding files, and passing a scene's warnings on. */
+/* Shared by the importers: checking options, finding files, and passing a scene's warnings on. */
 #ifndef TB_IMPORT_H
 #define TB_IMPORT_H
 
@@ -11,8 +11,8 @@ tb_status tb_import_check(const tb_import_options *options, tb_error *error);
 /* Sends every warning of the scene to the hook. */
 void tb_import_report(const tb_scene *scene, const tb_log *log);
 
-/* Reads a whole file of at most `limit` bytes from the options' source, or from the disk. Statuses
- * as tb_file_read, or what the source said. */
+/* Reads a whole file of at most `limit` bytes from the options' source, or from the disk.
+ * Statuses of tb_file_read, or of the source. */
 tb_status tb_import_read(const tb_import_options *options, const char *path, size_t limit,
                          tb_bytes *bytes, tb_error *error);
 /* Whether such a file is there and can be read. */

@@ -68,7 +68,7 @@ tb_status tb_import_read(const tb_import_options *options, const char *path, siz
 bool tb_import_has(const tb_import_options *options, const char *path)
 {
     if (options->files == NULL) {
-        /* a folder is there too: reading it says what is wrong */
+        /* a folder exists too: reading it reports the error */
         return access(path, R_OK) == 0;
     }
     char key[PATH_SIZE];

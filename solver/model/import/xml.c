@@ -17,7 +17,7 @@
 #define LINE_MASK  (((intptr_t)1 << FILE_SHIFT) - 1)
 _Static_assert(sizeof(intptr_t) >= 8, "a node's private word holds a file and a line");
 
-/* Far beyond what any element of a scene has. */
+/* Far more than any element of a scene has. */
 enum { ATTRIBUTE_LIMIT = 1000 };
 
 /* Input and results of the parser's callbacks. */
@@ -25,7 +25,7 @@ typedef struct xml_watch {
     int depth_limit;
     bool keep_text; /* characters between tags stay in the tree */
     bool doctype, too_deep, out_of_memory, over_budget;
-    bool more_follows; /* something stands behind the root element */
+    bool more_follows; /* text follows the root element */
     size_t end;        /* bytes up to the root element's end; 0: not reached */
     int line;          /* of the first thing at fault */
     size_t nodes;      /* bytes taken from the budget */
@@ -37,9 +37,9 @@ static xml_watch *watch_of(void *context)
     return ((xmlParserCtxt *)context)->_private;
 }
 
-/* The parser's line, moved back to where the tag that was just read begins. A '<' cannot stand
- * inside an attribute of well-formed text, so the nearest one before
- * the parser's place opens the tag. */
+/* The line of the tag that was just read: the parser's line, moved back to the tag's begin. A
+ * '<' cannot occur inside an attribute of well-formed text, so the nearest one before the
+ * parser's place opens the tag. */
 static int tag_line(const xmlParserCtxt *context)
 {
     const xmlParserInput *input = context->input;
@@ -150,7 +150,7 @@ static int crowded_tag_line(const char *text, size_t size)
             attributes = 0;
             quote = 0;
         } else if (where == SKIPPED) {
-            /* "--->" and "]]]>" end too: a repeated first character keeps what it matched */
+            /* "--->" and "]]]>" end too: a repeated first character keeps the matched prefix */
             if (c == end_mark[matched])
                 matched++;
             else if (!(matched > 1 && c == end_mark[0]))
@@ -199,7 +199,7 @@ static bool parse_once(const char *text, size_t size, xml_watch *watch, xmlDoc *
     parser->sax->startElementNs = on_element;
     parser->sax->endElementNs = on_element_end;
     parser->sax->serror = on_error;
-    /* nothing reads what stands between tags: a comment would take twenty times its length */
+    /* text between tags is not needed: a comment would take twenty times its length */
     if (!watch->keep_text) parser->sax->characters = NULL;
     parser->sax->ignorableWhitespace = NULL;
     parser->sax->cdataBlock = NULL;
@@ -209,14 +209,14 @@ static bool parse_once(const char *text, size_t size, xml_watch *watch, xmlDoc *
     const int flags = XML_PARSE_NONET | XML_PARSE_BIG_LINES | XML_PARSE_COMPACT;
     *document = xmlCtxtReadMemory(parser, text, (int)size, NULL, NULL,
                                   watch->keep_text ? flags | XML_PARSE_HUGE : flags);
-    /* a parser that was stopped may still own what it had built */
+    /* a stopped parser may still own its partial tree */
     if (parser->myDoc != NULL) xmlFreeDoc(parser->myDoc);
     parser->myDoc = NULL;
     xmlFreeParserCtxt(parser);
     return true;
 }
 
-/* Parses a copy of the text without what stands around the root element and is no XML. */
+/* Parses a copy of the text without the text around the root element that is not XML. */
 static tb_status parse_mended(const char *text, size_t size, xml_watch *watch, tb_xml *xml,
                               tb_error *error)
 {
@@ -256,7 +256,7 @@ static tb_status parse_mended(const char *text, size_t size, xml_watch *watch, t
     return done ? TB_OK : tb_fail_memory(error, taken, "an XML document");
 }
 
-/* keep_text: of what stands between tags, characters stay in the tree. */
+/* keep_text: characters between tags stay in the tree. */
 static tb_status parse_document(const char *text, size_t size, const char *file,
                                 const tb_import_options *options, bool keep_text, tb_xml **xml,
                                 tb_error *error)

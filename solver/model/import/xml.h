@@ -30,8 +30,10 @@ typedef struct tb_xml {
     size_t nodes; /* bytes that the tree has of the thread's budget */
 } tb_xml;
 
-/* Parses `size` bytes. A declaration of an unknown version or behind the first line, and text behind the
- * root element, are ignored with a remark. `options` gives file_limit and depth_limit (may be NULL: the defaults).
+/* Parses `size` bytes. A declaration of an unknown version or behind the first line, and text
+ * behind the
+ * root element, are ignored with a remark. `options` gives file_limit and depth_limit (may be
+ * NULL: the defaults).
  * INVALID_ARGUMENT with file and line for malformed text, NUL bytes and DOCTYPE; RESOURCE_EXHAUSTED
  * beyond the limits. The caller destroys *xml. */
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
@@ -46,7 +48,7 @@ tb_status tb_xml_warn_remarks(const tb_xml *xml, tb_scene *scene, tb_error *erro
 
 /* ---- xml_mend.c, for the parser ---- */
 
-/* Notes a remark on a line; those beyond TB_XML_REMARKS are dropped. */
+/* Records a remark on a line; those beyond TB_XML_REMARKS are dropped. */
 void tb_xml_remark(tb_xml *xml, int line, const char *format, ...) TB_PRINTF(3, 4);
 /* Blanks a declaration that libxml2 refuses although nothing depends on it. */
 void tb_xml_mend_declaration(char *text, size_t size, tb_xml *xml);
@@ -81,7 +83,7 @@ bool tb_xml_is(const xmlNode *node, const char *name);
 int tb_xml_line(const xmlNode *node); /* line of the element's tag */
 const char *tb_xml_file(const xmlNode *node);
 int32_t tb_xml_file_number(const xmlNode *node); /* index in its document's files */
-/* An attribute's value as it stands, borrowed; NULL if absent. */
+/* An attribute's unchanged value, borrowed; NULL if absent. */
 const char *tb_xml_attribute(const xmlNode *node, const char *name);
 
 /* Fills `error` with "file:line: element ['name']: text", file, line and field (an attribute, or

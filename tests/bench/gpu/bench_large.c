@@ -49,7 +49,8 @@ static void add_plane(tb_scene *scene, const double position[3], double turn, do
     bench_check(tb_scene_add_shape(scene, &def, NULL, &error), &error);
 }
 
-/* `count` balls of nearly one size, on a loose lattice with noise, in a box as wide as it is full. */
+/* `count` balls of nearly one size, on a loose lattice with noise, in a box as wide as it is
+ * full. */
 static tb_model *pile(int32_t count)
 {
     tb_error error;
@@ -90,7 +91,8 @@ static tb_model *pile(int32_t count)
 
 /* Bytes that a sweep of a world of balls moves. A contact: normal, c and impulses (read) with their
  * fourth numbers, arms, places, impulses (written), two bodies there and back. With momentum: the
- * last impulses too, and once for every body its velocities and the last (read), and where it starts
+ * last impulses too, and once for every body its velocities and the last (read), and where it
+ * starts
  * (written). */
 static double bytes_of_sweep(tb_precision precision, double contacts, double bodies, bool momentum)
 {
@@ -149,7 +151,7 @@ static void step(bench *b, const tb_model *model, const tb_model *image,
     b->world.time = b->large.report.time;
 }
 
-/* What so many sweeps leave of the residual of one step from here on; the world goes on by them. */
+/* Residual of one step from here on after this many sweeps; the world advances by them. */
 static void measure_sweeps(bench *b, const tb_model *model, const tb_model *image,
                            const tb_step_options *usual, const char *when)
 {

@@ -95,7 +95,7 @@ def wrong_peers(options: Namespace) -> str:
 def faults(options: Namespace, environment: dict[str, str]) -> list[str]:
     """A line for each thing that is wrong; none where all is well."""
     found = [wrong_build(options), wrong_scenes(options)]
-    # what would lie in a build folder that is wrong, or be told by it, is not looked for
+    # a wrong build folder shows at once; its contents are not searched then
     if options.build.is_dir() or options.build not in options.peers_python.parents:
         found.append(wrong_peers(options))
     if not found[0]:

@@ -56,7 +56,7 @@ def make_scenes(build: Path, folder: Path) -> None:
 
 
 def first_answer(daemon: Daemon, folder: Path, device: str) -> str:
-    """Uploads, compiles, steps once, and is told the state."""
+    """Uploads, compiles, steps once, and reads the state."""
     scene = put_scene(daemon, folder, "grasp.xml", ["mug.obj", "hand.xml"])
     name = session(daemon, scene, device)
     daemon.call("Simulation/Step", sessionId=name, want={"state": True, "contacts": True})
@@ -134,7 +134,7 @@ def every_card(daemon: Daemon, scene: str, worlds: int) -> dict[str, object]:
 
 
 class Parts(dict[str, Any]):
-    """Results, each of which is also told when it is there."""
+    """Results, each of which is also printed when it is stored."""
 
     def __setitem__(self, name: str, value: object) -> None:
         super().__setitem__(name, value)

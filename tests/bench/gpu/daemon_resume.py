@@ -31,7 +31,7 @@ CALLS, MIDDLE, STEPS_OF_CALL = 20, 15, 8
 SHIFT = 5  # calls: the second session is told everything so much earlier
 FORCE = 0.02  # N or N m, to and fro
 SUMS = ("iterations", "knownStatuses", "keptStatuses", "linearSolves", "factorizations")
-#: Scenes: file, what it refers to, session, actuators, dofs.
+#: Scenes: file, its parts, session, actuators, dofs.
 SCENES = {
     "jaw_mug": ("jaw_mug.xml", [], {}, [0.0, 20.0, 20.0], 9),
     "hand": (
@@ -58,7 +58,7 @@ def array(numbers: list[float]) -> dict[str, object]:
 
 @dataclass
 class Played:
-    """A session on its way, and what its certificates have summed up to since the middle."""
+    """A session between calls, and the sums of its certificates since the middle."""
 
     kind: str
     name: str
@@ -67,7 +67,7 @@ class Played:
     sums: Counter[str] = field(default_factory=Counter)
 
     def step(self, daemon: Daemon) -> None:
-        """One call, told something else than the last."""
+        """One call, with other controls than the last."""
         controls, dofs = SCENES[self.kind][3:]
         call = self.made + self.shift
         forces = [FORCE * math.sin(0.7 * call + k) for k in range(dofs)]
@@ -88,7 +88,8 @@ class Played:
 
 
 class Grasp:
-    """One grasp in one way: two sessions that go alone, and what must come to the same."""
+    """One grasp in one way: two sessions that go alone, and the sessions that must give the
+    same."""
 
     def __init__(
         self, daemon: Daemon, kind: str, scene: str, device: str, way: tuple[str, str, float]
@@ -141,7 +142,7 @@ class Grasp:
         return self.row(wrong)
 
     def row(self, wrong: list[str]) -> dict[str, object]:
-        """What was warm, and what was wrong."""
+        """Warm counts, and errors."""
         solver, precision, _ = self.way
         sums = self.alone[0].sums
         known, kept = sums["knownStatuses"], sums["keptStatuses"]

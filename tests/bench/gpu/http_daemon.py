@@ -109,7 +109,7 @@ class Daemon:
 
 
 def put_scene(daemon: Daemon, folder: Path, main: str, files: list[str]) -> str:
-    """Uploads a scene and what it refers to."""
+    """Uploads a scene and its files."""
     digests = []
     for name in files:
         data = base64.b64encode((folder / name).read_bytes()).decode()

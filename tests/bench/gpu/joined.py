@@ -39,7 +39,7 @@ def read(file: Path) -> Row:
 
 
 def blocks(file: Path, whole: Row) -> list[Row]:
-    """What no table of a part shows."""
+    """Findings that no table of a part shows."""
     found = []
     rows = [row for row in whole["results"] if "of" not in row]
     if "what" in whole or rows:

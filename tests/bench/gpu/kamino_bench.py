@@ -121,7 +121,7 @@ class Batch:
             wp.capture_launch(self.graphs[piece])
 
     def statistics(self) -> dict[str, Any]:
-        """What the solver says of itself in every second step, untimed."""
+        """Figures of the solver in every second step, untimed."""
         told = []
         for _ in range(SAMPLES):
             self.advance(2, 2)
@@ -137,7 +137,7 @@ class Batch:
         }
 
     def standing(self) -> int:
-        """Stacks whose top is where it was, to a quarter of a box."""
+        """Number of stacks whose top is at its place, to a quarter of a box."""
         top = self.now.body_q.numpy().reshape(self.worlds, BOXES, 7)[:, -1, 2]
         return int((np.abs(top - HALF * (2 * BOXES - 1)) < HALF / 2).sum())
 

@@ -39,7 +39,7 @@ class Case:
     share: float  # of the seconds
 
 
-# what matters most comes first; what a case leaves of its seconds the next ones have
+# the most important cases come first; seconds that a case leaves go to the next ones
 CASES = (
     Case(8192, "hold", 0.3),
     Case(8192, "whole", 0.25),

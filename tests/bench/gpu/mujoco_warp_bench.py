@@ -99,7 +99,7 @@ class Batch:
                 wp.capture_launch(self.graph)
 
     def whole(self, steps: int) -> float:
-        """Seconds from the start on; what is told lies on the card beforehand."""
+        """Seconds from the start on; controls are on the card beforehand."""
         told = {
             step: wp.array(np.tile(row, (self.worlds, 1)).astype(np.float32), dtype=float)
             for step, row in self.controls.rows.items()

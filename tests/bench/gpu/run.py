@@ -111,7 +111,7 @@ class Measure:
         self.scenes = self.make_scenes() if set(arguments.parts) & set(checks.WITH_SCENES) else []
 
     def make_scenes(self) -> list[Scene]:
-        """Those that are asked for; one that is not to be had has failed."""
+        """The chosen scenes; one that cannot be made counts as failed."""
         wanted = self.arguments.scenes or list(scenes.SCENES)
         why: dict[str, str] = {}
         if self.arguments.scenes_folder is None:
@@ -395,7 +395,7 @@ def commit() -> str:
 
 
 def read_arguments() -> argparse.Namespace:
-    """What is not named lies in the build folder."""
+    """Paths that are not given lie in the build folder."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -435,7 +435,7 @@ def refuse(lines: list[str]) -> NoReturn:
 
 
 def show(files: list[Path]) -> int:
-    """Tables of what was measured before; the command's status."""
+    """Tables of earlier measurements; the command's status."""
     try:
         whole = joined.join(files)
     except joined.Wrong as wrong:
@@ -471,7 +471,7 @@ def main() -> None:
     arguments = read_arguments()
     if arguments.join:
         sys.exit(show(arguments.join))
-    # who ends this command ends what it has started, too
+    # the end of this command ends the programs that it has started, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     run = Runner(arguments.build, arguments.limit)
     faults = checks.faults(arguments, run.environment)

@@ -1,4 +1,4 @@
-"""Starts the programs of run.py, shows that they go on, and keeps what they print."""
+"""Starts the programs of run.py, shows their progress, and keeps their output."""
 
 import atexit
 import json
@@ -62,12 +62,12 @@ class Runner:
         return process
 
     def end(self) -> None:
-        """Kills what still runs."""
+        """Kills the programs that still run."""
         for process in self.running:
             kill(process)
 
     def lines(self, part: str, command: Command, **environment: str) -> Iterator[str]:
-        """What a program prints, while it runs. One that fails or is too slow is noted."""
+        """Output of a program while it runs. A failure or a timeout is recorded."""
         self.say("+ " + " ".join(str(word) for word in command))
         began = time.monotonic()
         try:
@@ -121,8 +121,8 @@ class Runner:
         return self.results[before:]
 
     def together(self, part: str, commands: Sequence[Command]) -> None:
-        """Runs programs side by side for what they leave behind (compiled kernels). What else goes
-        wrong in them will go wrong again when they are measured."""
+        """Runs programs side by side for their compiled kernels. Other failures will show again
+        when they are measured."""
         began = time.monotonic()
         running = []
         for command in commands:

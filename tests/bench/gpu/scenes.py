@@ -40,19 +40,19 @@ class Scene:
 
 
 class Missing(Exception):
-    """What a scene is made of is not installed."""
+    """A part of a scene is not installed."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What scenes are made from: the build folder, and that of the peers' packages."""
+    """Sources of scenes: the build folder, and that of the peers' packages."""
 
     build: Path
     peers: Path
 
     @staticmethod
     def of(build: Path | None = None, peers: Path | None = None) -> "Sources":
-        """Whoever is not named is where the environment says, or else at its usual place."""
+        """Folders that are not given come from the environment, or are the usual ones."""
         build = build or Path(os.environ.get("TRIBO_BUILD", "build"))
         return Sources(build, peers or Path(os.environ.get("PEERS", build / "peers")))
 
@@ -96,7 +96,7 @@ def humanoid(folder: Path, sources: Sources) -> Scene:
 
 HAND_FILES = ("robot.xml", "shared.xml", "shared_asset.xml")
 
-# rad; where servos are told to go: first open, then closed. Servos not named stay at 0.
+# rad; targets of servos: first open, then closed. Servos not named stay at 0.
 OPEN = {"THJ4": 1.0, "THJ3": 0.6}
 CLOSED = {
     "THJ4": 1.0, "THJ3": 0.6, "THJ1": 0.5, "THJ0": -1.2, "THJ2": 0.2,
@@ -187,7 +187,8 @@ def say(name: str, why: str) -> None:
 def write(
     folder: Path, sources: Sources | None = None, left_out: Callable[[str, str], None] = say
 ) -> list[Scene]:
-    """All scenes that can be made; of the others `left_out` is told the name and why."""
+    """All scenes that can be made; `left_out` gets the name of each other one and the
+    reason."""
     folder.mkdir(parents=True, exist_ok=True)
     scenes = []
     for name, make in SCENES.items():

@@ -1,4 +1,4 @@
-"""What run.py has measured, as tables for people."""
+"""Tables of run.py's measurements."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def grid(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def beside(rows: list[Row], at: int) -> int:
-    """Steps of the way that a row is or begins after, 0 where nothing tells. In files from before
-    rows said so, a hold stands before the whole way that it is the end of, a varied one behind."""
+    """Steps of the motion that a row is or begins after, 0 if unknown. In older files without that
+    number, a hold precedes the whole motion that it ends, and a varied one follows it."""
     row = rows[at]
     where = {"whole": at, "hold": at + 1, "varied hold": at - 1}.get(row["part"], -1)
     other = rows[where] if 0 <= where < len(rows) else {}
@@ -78,8 +78,8 @@ def ours(rows: list[Row], kind: Kind, how: tuple[str, float]) -> Row | None:
 
 
 def peer(rows: list[Row], kind: Kind) -> Row | None:
-    """MuJoCo Warp with its own impratio; of the boxes Kamino, whose contact is exact too. Where
-    there are several, the last that went as many steps on its way."""
+    """MuJoCo Warp with its own impratio; of the boxes Kamino, whose contact is exact too. Of
+    several, the last with the same number of steps."""
     scene, part, worlds, way = kind
     found = [
         r for r in rows
@@ -97,7 +97,7 @@ def converged(row: Row) -> bool:
 
 
 def fastest(ways: list[Row | None]) -> Row | None:
-    """Of those whose worlds all reached their tolerance in every step."""
+    """Of the ways whose worlds all reached their tolerance in every step."""
     good = [w for w in ways if w is not None and converged(w)]
     return max(good, key=lambda w: float(w["world_steps_per_s"]), default=None)
 
@@ -117,7 +117,8 @@ def ratio(way: Row | None, other: Row | None) -> str:
 
 
 def steps(found: list[Row]) -> str:
-    """What was timed: "1500", "300 of 1500" where a way was cut, "180 after 1500" in a hold."""
+    """The timed steps: "1500", "300 of 1500" for a cut motion, "180 after 1500" for a
+    hold."""
     told = []
     for r in found:
         text = str(r["steps"])
@@ -130,7 +131,7 @@ def steps(found: list[Row]) -> str:
 
 
 def kinds(rows: list[Row]) -> list[Kind]:
-    """What has a line: what was measured of ours, and of peers what was not measured of ours."""
+    """Rows of the table: all our measurements, and those of peers without one of ours."""
     own = {(r["scene"], r["part"], r["worlds"], r["way"]) for r in rows if r["of"] == "ours"}
     theirs = {(r["scene"], r["part"], r["worlds"], r["way"]) for r in rows if r["of"] != "ours"}
     told = {kind[:3] for kind in own}
@@ -167,7 +168,7 @@ def speed(everything: list[Row]) -> str:
 
 
 def processor(everything: list[Row]) -> str:
-    """What tribod does with few worlds; beside the peer's time for one world on the card."""
+    """tribod's choice for few worlds; beside the peer's time for one world on the card."""
     lines, peers = [], timed(everything)
     for i, row in enumerate(everything):
         if row["of"] != "processor":
@@ -244,7 +245,8 @@ def agreement(rows: list[Row]) -> str:
 
 
 def resume(rows: list[Row]) -> str:
-    """Tables of the test program as they come; what a daemon's sessions had warm after a break."""
+    """Tables of the test program unchanged; the warm data of a daemon's sessions after a
+    break."""
     found = [r for r in rows if r["of"] == "resume"]
     keys = ["knownStatuses", "keptStatuses", "iterations", "linearSolves", "factorizations"]
     lines = [
@@ -258,7 +260,7 @@ def resume(rows: list[Row]) -> str:
 
 
 def stages(rows: list[Row]) -> str:
-    """Shares of a world's time; what follows within the next step's launch counts with it."""
+    """Shares of a world's time; work within the next step's launch counts with it."""
     found = [r for r in rows if r["of"] == "stages"]
     names = list(dict.fromkeys(name for r in found for name in r["cycles"]))
     lines = []
@@ -310,7 +312,7 @@ def plain(rows: list[Row]) -> str:
 
 
 def block(other: Row) -> str:
-    """What a file has beside the parts of run.py: its own words, and its rows."""
+    """Contents of a file beside the parts of run.py: its own words, and its rows."""
     return "\n".join(filter(None, [other["what"], plain(other["results"])]))
 
 

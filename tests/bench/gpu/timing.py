@@ -1,4 +1,4 @@
-"""Wall time of work that is only launched: what both peers' benchmarks measure with."""
+"""Wall time of launched work, for both peers' benchmarks."""
 
 import time
 from collections.abc import Callable

@@ -52,7 +52,7 @@ class Stubs:
         raise LookupError(name)
 
     def method(self, service: str, name: str) -> Any:
-        """What calls a method."""
+        """The callable of a method."""
         module = importlib.import_module(f"tribo.v1.{service.lower()}_pb2_grpc")
         return getattr(getattr(module, f"{service}Stub")(self.channel), name)
 
@@ -70,7 +70,7 @@ class Reflected:
         return message_factory.GetMessageClass(self.pool.FindMessageTypeByName(name))
 
     def method(self, service: str, name: str) -> Any:
-        """What calls a method."""
+        """The callable of a method."""
         method = self.pool.FindServiceByName(f"tribo.v1.{service}").FindMethodByName(name)
         kind = "unary_stream" if method.server_streaming else "unary_unary"
         return getattr(self.channel, kind)(
@@ -151,7 +151,7 @@ def encode(data: bytes) -> str:
 
 
 class Scenario:
-    """What web/scenario.js does, by grpcio."""
+    """The scenario of web/scenario.js, by grpcio."""
 
     def __init__(self, way: Any, compression: grpc.Compression | None) -> None:
         self.way = way

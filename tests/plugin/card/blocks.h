@@ -1,8 +1,9 @@
-/* Blocks of a cooperative launch, played by one thread: every lane is a context of its own that runs
- * until it has to wait for its warp, its block, or another block. Waiting for nobody ends the program.
+/* Blocks of a cooperative launch, played by one thread: every lane is a context of its own that
+ * runs until it has to wait for its warp, its block, or another block. A wait without a lane that
+ * could run ends the program.
  *
- * Lanes run in a fixed order, so this finds no races; it finds wrong indices, wrong arithmetic and
- * missing meetings, and what is read before it is written: memory begins as numbers that are not. */
+ * Lanes run in a fixed order, so this finds no races; it finds wrong indices, wrong arithmetic,
+ * missing barriers and reads of unwritten memory, which begins as NaN. */
 #ifndef BLOCKS_H
 #define BLOCKS_H
 
@@ -42,12 +43,12 @@ struct played_lane {
     bool begun;
     char *stack;
     played_index thread, block;
-    unsigned char number[8]; /* what it shows to its warp */
+    unsigned char number[8]; /* number shown to its warp */
 };
 
 static struct {
     played_lane lanes[PLAYED_MOST];
-    int line[PLAYED_MOST], first, length; /* those who can run, a ring */
+    int line[PLAYED_MOST], first, length; /* lanes that can run, a ring */
     int lane, count, running;
     played_index grid, threads;
     played_group *blocks, *warps;
@@ -154,7 +155,7 @@ static void played_launch_blocks(void (*kernel)(const void *), const void *argum
     free(played.memory);
 }
 
-/* ---- what kernels say ---- */
+/* ---- names of kernels ---- */
 
 #define threadIdx       (played.lanes[played.lane].thread)
 #define blockIdx        (played.lanes[played.lane].block)

@@ -1,5 +1,5 @@
-/* Graphs of the played card: what is asked of a stream that is captured is kept, and done when the
- * graph is launched. TRIBO_TEST_NO_GRAPHS=1 has none: who begins to capture one is refused, and does
+/* Graphs of the played card: requests to a stream under capture are kept, and done when the
+ * graph is launched. TRIBO_TEST_NO_GRAPHS=1 has none: a capture is refused, and the caller works
  * without. */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct work {
     unsigned char argument[];
 };
 
-/* A capture, and what comes of it. */
+/* A capture and its graph. */
 struct played_graph {
     struct work *first, **last;
     cudaStream_t streams[STREAMS]; /* that take part */

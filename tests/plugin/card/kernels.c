@@ -1,8 +1,8 @@
 /* The kernels of the GPU backend, played: the step is the one that cards run, compiled for the
- * processor (tests/unit/gpu/device_world.cc), in the card's memory and with what fits there. It is made
- * whole where a card makes its solve; the other parts say where a world stands, as they do there
- * (solver/gpu/batch/step_kernel.h). So the order of the launches, their groups and what gates count are those
- * of solver/gpu/batch/steps.c.
+ * processor (tests/unit/gpu/device_world.cc), in the card's memory and with what fits there. The
+ * whole step runs in the launch of a card's solve; the other parts move a world's stage on, as they
+ * do there (solver/gpu/batch/step_kernel.h). So the order of the launches, their groups and the
+ * counts of barriers are those of solver/gpu/batch/steps.c.
  *
  *   TRIBO_TEST_FAIL=n   the n-th kernel of steps from now on cannot be launched */
 #include <stdio.h>
@@ -19,11 +19,11 @@ typedef tb_status step_function(device_job *job, tb_certificate *certificate);
 /* the float build of the same source */
 step_function device_world_step_f32;
 
-/* Where solves overlap: those of more iterations outlast so many steps of the others. */
+/* Where solves overlap: solves of more iterations outlast this many steps of the others. */
 enum { LONG_SOLVE = 10, STEPS_OF_OTHERS = 3 };
 
-/* At the beginning of a world's arena: the part before which it stands, and how many steps of others
- * its solve still takes. */
+/* At the beginning of a world's arena: its next part, and the steps of others that its solve
+ * still takes. */
 typedef struct saved_step {
     int32_t stage, rest;
     tb_certificate certificate;

@@ -1,4 +1,5 @@
-// Large-world mode of the card that the processor plays: the host's side is the backend's own, the stages
+// Large-world mode of the card that the processor plays: the host's side is the backend's own, the
+// stages
 // are those of a card with one lane. Compiled as double and, with TB_SINGLE, as float.
 #include "gpu/large/large_unit.h"
 
@@ -25,7 +26,7 @@ cudaError_t measure(const void *large, tb_gpu_large_launches what, size_t *bytes
 
 enum { COLOURS = TB_GPU_LARGE_SWEEPS + 1 };
 
-// What is asked of a stream: done now, or with every launch of the graph that captures it.
+// A request to a stream: done now, or with every launch of the graph that captures it.
 struct job {
     tb_large_world large;
     int32_t what; // tb_gpu_large_launches or COLOURS

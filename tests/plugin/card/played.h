@@ -1,4 +1,4 @@
-/* What the played runtime tells the played kernels. */
+/* The played runtime's side of the played kernels. */
 #ifndef PLAYED_H
 #define PLAYED_H
 
@@ -31,10 +31,11 @@ void played_count_launch(void);
 /* ---- captured streams (graphs.c) ---- */
 
 typedef cudaError_t played_work(const void *argument);
-/* Whether the stream is captured: then the work is kept for the graph's launches, with a copy of its
+/* Whether the stream is captured: then the work is kept for the graph's launches, with a copy of
+ * its
  * argument; else it is to be done now. */
 bool played_kept(cudaStream_t stream, played_work *function, const void *argument, size_t bytes);
-/* What captures a stream, or NULL; and that another one takes part in it. */
+/* The graph that captures a stream, or NULL; and a mark that another stream takes part in it. */
 struct played_graph *played_capture_of(cudaStream_t stream);
 void played_set_capture(cudaStream_t stream, struct played_graph *graph);
 void played_join(struct played_graph *graph, cudaStream_t stream);

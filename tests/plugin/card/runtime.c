@@ -180,7 +180,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return played_state();
 }
 
-/* A stream belongs to its card: whoever asks must have entered that one. */
+/* A stream belongs to its card, which the caller must have entered. */
 static cudaError_t state_of(cudaStream_t stream)
 {
     if (stream == NULL || stream->card != current) return cudaErrorInvalidValue;
@@ -216,7 +216,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
     return cudaEventCreate(event);
 }
 
-/* Work is done when it is asked for, so there is nothing to wait for but a capture to take part in. */
+/* Work is done when it is asked for, so there is nothing to wait for but a capture to take part
+ * in. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     counts[EVENTS]++;
@@ -270,7 +271,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
         atomic_fetch_sub(&taken[current], bytes);
         return cudaErrorMemoryAllocation;
     }
-    memset(block, 0xa5, whole); /* nobody is promised zeros */
+    memset(block, 0xa5, whole); /* callers may not rely on zeros */
     const head h = {bytes, current};
     memcpy(block, &h, sizeof h);
     *memory = block + HEAD;

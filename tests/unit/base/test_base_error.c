@@ -62,7 +62,7 @@ START_TEST(a_failure_fills_all_fields)
     ck_assert_ptr_nonnull(strstr(e.message, "123456"));
     ck_assert_ptr_nonnull(strstr(e.message, "contacts"));
 
-    /* nobody listens */
+    /* no log hook */
     TEST_STATUS(tb_fail(NULL, TB_ABORTED, "%d", 1), TB_ABORTED, NULL);
     TEST_STATUS(tb_fail_file(NULL, TB_ABORTED, "f", 1, "g", "h"), TB_ABORTED, NULL);
 }

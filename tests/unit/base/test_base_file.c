@@ -26,7 +26,7 @@ static void make_folder(void)
     ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
-/* Removes the folder and what is in it; says how many files there were. */
+/* Removes the folder and its files; returns the number of files. */
 static int remove_folder(void)
 {
     int files = 0;
@@ -112,7 +112,7 @@ START_TEST(missing_files_folders_and_devices_are_told_apart)
     ck_assert_ptr_nonnull(strstr(e.message, "folder"));
     TEST_STATUS(tb_file_read("/dev/zero", 0, &bytes, &e), TB_INVALID_ARGUMENT, NULL);
 
-    /* a pipe that nobody writes to must not hold the reader up */
+    /* the reader must not block on a pipe without a writer */
     ck_assert_int_eq(mkfifo(in_folder("pipe"), 0600), 0);
     TEST_STATUS(tb_file_read(in_folder("pipe"), 0, &bytes, &e), TB_INVALID_ARGUMENT, NULL);
     ck_assert_ptr_null(bytes.base);
@@ -247,7 +247,7 @@ START_TEST(numbers_are_read_to_the_last_bit)
 {
     check_numbers();
 
-    /* 800 digits: the first that matters stands last */
+    /* 800 digits: the first significant one is the last */
     char digits[900] = "9007199254740993.";
     memset(digits + 17, '0', 800);
     strcpy(digits + 817, "1");

@@ -1,4 +1,4 @@
-/* What --backend and --device come to: for a stepper here, and as a name for a daemon. */
+/* Meaning of --backend and --device: for a stepper here, and as a name for a daemon. */
 #include "simulation/device.h"
 #include "test_util.h"
 

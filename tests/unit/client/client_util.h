@@ -1,4 +1,4 @@
-/* What the tests of the C client share: a whole daemon in this process, and files on disk. */
+/* Shared by the tests of the C client: a whole daemon in this process, and files on disk. */
 #ifndef CLIENT_UTIL_H
 #define CLIENT_UTIL_H
 
@@ -38,7 +38,7 @@ static inline td_server *daemon_start(const td_config *config)
     return server;
 }
 
-/* Everything in flight must have ended: a stream that a client leaves open would be told here. */
+/* All calls must have ended: a stream left open by a client would show here. */
 static inline void daemon_stop(td_server *server)
 {
     ck_assert(td_server_drain(server));

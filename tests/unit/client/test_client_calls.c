@@ -1,5 +1,5 @@
 /* The C client's unary calls against a daemon in this process: answers, errors, deadlines, keys,
- * TLS, and what is tried again and what never is. */
+ * TLS, and which calls are retried. */
 #include <arpa/inet.h>
 #include <nghttp2/nghttp2.h>
 #include <pthread.h>
@@ -80,10 +80,10 @@ START_TEST(errors_tell_field_line_and_server)
     ck_assert_str_eq(error.file, "ball.xml");
     ck_assert_int_gt(error.line, 0);
 
-    /* nobody asks for reasons */
+    /* no reasons wanted */
     TEST_STATUS(step_session(client, none, 1, 0, NULL, NULL), TB_NOT_FOUND, NULL);
 
-    /* what no daemon answers is told with method and address */
+    /* an error without a daemon's answer names method and address */
     Tribo__V1__GetServerInfoRequest request = TRIBO__V1__GET_SERVER_INFO_REQUEST__INIT;
     Tribo__V1__GetServerInfoResponse *answer = NULL;
     TEST_STATUS(TBC_CALL(client, "tribo.v1.Simulation/Dance", &request, get_server_info_response,
@@ -149,7 +149,7 @@ START_TEST(a_deadline_ends_a_call_and_the_server_stops_too)
 }
 END_TEST
 
-/* ---- what is tried again ---- */
+/* ---- retries ---- */
 
 START_TEST(a_refusal_with_a_time_to_come_back_is_tried_again)
 {
@@ -169,7 +169,7 @@ START_TEST(a_refusal_with_a_time_to_come_back_is_tried_again)
     TEST_STATUS(status, TB_RESOURCE_EXHAUSTED, &error);
     tbc_disconnect(client);
 
-    /* one that waits as it was told gets its answer, and soon its own deadline */
+    /* a call that waits as long as the answer says succeeds, and later its own deadline ends it */
     options.attempts = 100;
     TEST_OK(tbc_connect(&options, &client, &error), &error);
     for (int i = 0; i < 3; i++)

@@ -125,7 +125,7 @@ START_TEST(another_thread_may_cancel_and_a_deadline_ends_a_stream)
     char session[33];
     create_session(client, session);
 
-    /* the reader waits for an answer that nobody asked for */
+    /* the reader waits for an answer that will not come */
     reader r = {.stream = open_steps(client, 0)};
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, read_all, &r), 0);
@@ -205,7 +205,7 @@ END_TEST
 
 #define TETRAHEDRON "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
-/* Uploads a model with what it refers to; the scene must be the one that the library makes here. */
+/* Uploads a model with its files; the scene must equal the one that the library makes here. */
 static void check_upload(tbc_client *client, const char *path, const char *package_path, int files)
 {
     tb_error error = {0};
@@ -276,7 +276,7 @@ START_TEST(models_are_uploaded_with_all_they_refer_to)
     check_upload(client, "corner.obj", NULL, 0);
     ck_assert_int_eq(chdir("/"), 0);
 
-    /* what is missing is named */
+    /* missing files are named */
     snprintf(path, sizeof path, "%s/robot/urdf/robot.urdf", folder);
     TEST_STATUS(tbc_load_scene(client, path, NULL, scene, &error), TB_NOT_FOUND, &error);
     ck_assert_ptr_nonnull(strstr(error.message, "tip.obj"));

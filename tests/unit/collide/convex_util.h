@@ -171,8 +171,8 @@ static inline tb_vec3 random_direction(tb_random *random)
                            tb_v3(0, 0, 1));
 }
 
-/* A shape of sizes 0.2 to 1 times scale in a random pose within `spread`. One in three stands in a
- * right-angled pose, so that faces and edges meet in parallel. */
+/* A shape of sizes 0.2 to 1 times scale in a random pose within `spread`. One pose in three is
+ * axis-aligned, so that faces and edges meet in parallel. */
 static inline tb_posed_shape random_shape(tb_random *random, tb_shape_type type, double scale,
                                           double spread, small_hull *memory)
 {

@@ -234,7 +234,7 @@ static inline double least_gap(const contacts *c)
 
 /* ---- convex shapes against them ---- */
 
-/* what 1e-12 in double is in the working precision */
+/* 1e-12 in double, scaled to the working precision */
 static const double tight = 4500 * (double)TB_REAL_EPSILON;
 
 static const tb_shape_type convex_types[] = {TB_SHAPE_SPHERE, TB_SHAPE_CAPSULE,   TB_SHAPE_CYLINDER,

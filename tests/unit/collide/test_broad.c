@@ -5,7 +5,7 @@
 #include "test_util.h"
 
 #ifdef __SANITIZE_ADDRESS__
-/* it watches what is done, not how often */
+/* a sanitizer needs every path once, not many scenes */
 enum { MOST_BOXES = 4000, SCENES = 300 };
 #else
 enum { MOST_BOXES = 4000, SCENES = 3000 };

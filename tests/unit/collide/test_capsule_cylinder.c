@@ -63,7 +63,7 @@ static void pose_of(const family *f, tb_random *random, tb_posed_shape *a, tb_po
     b->pose = tb_pose_mul(&move, &b->pose);
 }
 
-/* What the closed form says is exact by both bounds, and is what the general method says. */
+/* The closed form is exact by both bounds and equals the general method. */
 static void compare(const tb_posed_shape *a, const tb_posed_shape *b, double margin, int count,
                     const tb_contact_point *p, const char *what, int i)
 {

@@ -1,7 +1,7 @@
-/* The narrow phase of convex pairs against what is known without it.
+/* The narrow phase of convex pairs against independent bounds.
  *
  * A separation along any direction is a lower bound of the signed distance, two points an upper
- * bound: where a result has both, it is exact, whatever method found it. In penetration the bound
+ * bound: where a result has both, the result is exact. In penetration the bound
  * is searched by many directions. test_collide_convex_f32.c compiles this again in float. */
 #include "convex_util.h"
 
@@ -21,7 +21,7 @@ static bool curved(tb_shape_type type)
     return type == TB_SHAPE_CYLINDER || type == TB_SHAPE_ELLIPSOID;
 }
 
-/* room for the error of pairs that are solved by iteration */
+/* margin for the error of pairs that are solved by iteration */
 static double tolerance_of(tb_shape_type a, tb_shape_type b)
 {
     return curved(a) || curved(b) ? smooth : exact;
@@ -77,7 +77,7 @@ START_TEST(distances_are_exact_by_both_bounds)
 }
 END_TEST
 
-/* What holds for every manifold. */
+/* Properties of every manifold. */
 static void check_manifold(const tb_posed_shape *a, const tb_posed_shape *b, double margin,
                            const tb_contact_point *p, int count, const char *what, int i)
 {

@@ -2,7 +2,7 @@
  * tolerances are given in double and in multiples of the working precision. */
 #include "mesh_util.h"
 
-/* A shape on a floor of triangles touches as on a plane, whatever triangles it lies over. */
+/* A shape on a floor of triangles touches as on a plane, over any triangles. */
 static void floor_is_a_plane(double scale, int trials)
 {
     tb_arena arena = {0}, model = {0};
@@ -16,7 +16,7 @@ static void floor_is_a_plane(double scale, int trials)
     for (int trial = 0; trial < trials; trial++) {
         const tb_shape_type type = convex_types[trial % CONVEX_TYPES];
         tb_posed_shape shape = convex_shape(type, scale, &hull, pose_random(&random, 2 * scale));
-        /* every fourth stands level */
+        /* every fourth is level */
         if (trial % 4 == 3) shape.pose.rotation = tb_m33_identity();
         const double depth = scale * tb_random_between(&random, -0.02, 0.01);
         shape.pose.position.z += TB_R(depth - lowest_gap(&shape, &arena));
@@ -202,7 +202,8 @@ START_TEST(a_box_of_triangles_is_as_far_from_convex_shapes_as_the_box)
                           trial, (int)type, least_gap(&c), gap);
         } else {
             touching++;
-            /* in penetration the mesh may take another of nearly equal ways out, never a shorter one */
+            /* in penetration the mesh may take another of nearly equal ways out, never a shorter
+             * one */
             ck_assert_msg(difference < slack && difference > 2 * gap - 1e-3,
                           "trial %d, type %d: gap %.12g, not %.12g", trial, (int)type,
                           least_gap(&c), gap);
@@ -314,7 +315,7 @@ START_TEST(needles_and_triangles_without_area_do_no_harm)
 {
     tb_arena arena = {0}, model = {0};
     soup s = {0};
-    /* a floor whose middle row is a sliver, with triangles of no area where its corners meet a long edge */
+    /* a floor whose middle row is a sliver, with triangles of no area at corners on a long edge */
     const double y[4] = {-2, 0, 1e-7, 2};
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 3; k++) soup_vertex(&s, 2.0 * k - 2, y[i], 0);
@@ -392,7 +393,8 @@ START_TEST(a_small_room_for_points_says_how_many_there_are_and_the_same_comes_tw
 }
 END_TEST
 
-/* A foot that tilts by far less than its size keeps all corners in touch, whichever side is the mesh. */
+/* A foot that tilts by far less than its size keeps all corners in touch, whichever side is the
+ * mesh. */
 START_TEST(a_nearly_level_foot_keeps_its_four_corners)
 {
     tb_arena arena = {0}, model = {0};

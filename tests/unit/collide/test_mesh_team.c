@@ -1,5 +1,5 @@
-/* Pairs with meshes by the lanes of a team have the points that one pair after another has on the
- * processor, to the byte and whatever the number of lanes. */
+/* A team of lanes finds the same points of pairs with meshes as the processor, to the byte and
+ * for any number of lanes. */
 #include "mesh_util.h"
 #include "gpu/team_meshes.h"
 
@@ -7,7 +7,7 @@
 
 enum { PAIRS = 14, POINTS = PAIRS * MESH_POINTS, FIELD_SIDE = 9 };
 
-/* What pairs are made of. */
+/* Shapes of the pairs. */
 typedef struct things {
     tb_arena arena;
     tb_random random;
@@ -52,8 +52,7 @@ static tb_posed_shape shape_number(const things *t, int k, tb_pose pose)
     return convex_shape(convex_types[k - 5], 0.5, &t->hull, pose);
 }
 
-/* Pairs of all kinds, far apart, touching and deep in each other; and what stands flat, with many
- * points of one normal. */
+/* Pairs of all kinds: far apart, touching, deep; and flat ones with many points of one normal. */
 static void make_pairs(things *t, tb_posed_shape shapes[2 * PAIRS])
 {
     for (int i = 0; i < PAIRS; i++) {
@@ -73,7 +72,7 @@ static void make_pairs(things *t, tb_posed_shape shapes[2 * PAIRS])
     shapes[3] = shape_of_mesh(&t->block, pose_at(0, 0, 0));
 }
 
-/* What the processor finds, one pair after another. Returns how many points. */
+/* The processor's points, one pair after another. Returns their number. */
 static int32_t expected_points(things *t, const tb_posed_shape *shapes, tb_real margin,
                                tb_contact_point *points, int32_t *counts, uint32_t *flags)
 {

@@ -1,4 +1,5 @@
-/* Poulsen's colourings: safe, first-free, balanced, merged, and refused where colours are too few. */
+/* Poulsen's colourings: safe, first-free, balanced, merged, and refused where colours are too
+ * few. */
 #include "../test_util.h"
 
 #include "contact/edge_colouring.h"
@@ -46,7 +47,7 @@ START_TEST(first_free_takes_the_smallest_colour)
     ck_assert_int_eq(memcmp(c.order, ORDER, sizeof ORDER), 0);
     check_safe(&GRAPH, &c);
 
-    /* 2, 2 and 1: those below 2 are one and stay; those below 3 become one, the last */
+    /* 2, 2 and 1: colours below 2 are one and stay; colours below 3 become one, the last */
     ck_assert_int_eq(tb_edge_merge_unsafe(5, 2, &arena, &c), TB_OK);
     ck_assert_int_eq(c.unsafe, 0);
     ck_assert_int_eq(tb_edge_merge_unsafe(5, 3, &arena, &c), TB_OK);

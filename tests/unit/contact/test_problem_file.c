@@ -111,7 +111,7 @@ END_TEST
 START_TEST(the_print_of_csparse_triplets_is_read)
 {
     tb_error error;
-    /* entries in any order; those of one place add up */
+    /* entries in any order; duplicate entries are added */
     tb_problem_file *file =
         load_text("2\n1\n2\n2\n2\n0\nCSparse Version 3.2.0, Sept 12, 2017.  (c)\n"
                   "triplet: 2-by-2, nzmax: 8 nnz: 4\n"
@@ -264,7 +264,7 @@ START_TEST(joints_are_eliminated_and_other_laws_refused_by_name)
     ck_assert(p->number_of_blocks == 2 && tb_problem_delassus(p, g) == TB_OK);
     for (int i = 0; i < 36; i++)
         TEST_NEAR(g[i], i == 0 || i == 3 || i == 18 || i == 21 ? 1 : 0, 1e-15);
-    TEST_NEAR(p->c[1], 0, 1e-15); /* the rail stops what the contact would have to */
+    TEST_NEAR(p->c[1], 0, 1e-15); /* the rail carries the load before the contact */
     ck_assert(p->blocks[1].mu == 0);
     tb_problem_destroy(file);
 

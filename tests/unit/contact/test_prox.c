@@ -100,7 +100,7 @@ START_TEST(cone_projections_split_a_vector_after_moreau)
         for (int i = 0; i < rows; i++) x[i] = tb_random_normal(&random);
         memcpy(p, x, sizeof p);
         tb_project_cone(p, rows, mu);
-        /* Moreau: what is left lies in the polar cone, whose negative is the dual, across p */
+        /* Moreau: the rest lies in the polar cone, whose negative is the dual, across p */
         for (int i = 0; i < 3; i++) d[i] = p[i] - x[i];
         const double slip = rows == 2 ? fabs(p[1]) : hypot(p[1], p[2]);
         ck_assert(slip <= mu * p[0] * (1 + 1e-14) + 1e-300);

@@ -1,4 +1,4 @@
-/* Residuals and stop tests on problems whose answers are known by hand. */
+/* Residuals and stop tests on problems with answers known by hand. */
 #include "test_util.h"
 
 #include "problem_util.h"

@@ -1,4 +1,4 @@
-/* What the tests of the store share: folders of their own, ids, rows to put in. */
+/* Shared by the tests of the store: temporary folders, ids, sample rows. */
 #ifndef DB_UTIL_H
 #define DB_UTIL_H
 

@@ -121,7 +121,7 @@ START_TEST(writing_goes_on_and_the_copy_is_of_one_moment)
     TEST_OK(db_backup(store, target(), write_meanwhile, &w, &error), &error);
     ck_assert_int_eq(w.failures, 0);
     ck_assert_uint_gt(w.number, 5002);
-    /* what came after the start is in the store and not in the copy */
+    /* writes after the start of the copy are in the store and not in the copy */
     ck_assert_int_eq(ask_file(folder, "SELECT count(*) FROM snapshot"),
                      60 + (int64_t)(w.number - 5000));
     ck_assert_int_eq(ask_file(target_folder, "SELECT count(*) FROM snapshot"), 60);

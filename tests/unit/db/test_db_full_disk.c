@@ -1,6 +1,6 @@
-/* A disk without room: writes that fail are reported and tried again, and a store whose disk is full
- * is opened for reading until there is room. The disk is a file system in memory of a few MiB, which
- * only root can mount: without that right the tests pass without a check. */
+/* A full disk: failed writes are reported and retried, and a store on a full disk opens for
+ * reading until the disk has space. The disk is a file system in memory of a few MiB, which only
+ * root can mount: without that right the tests pass without a check. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -22,7 +22,8 @@ static void keep_line(void *context, tb_log_level level, const char *message)
     if (level >= TB_LOG_INFO) snprintf(lines + length, LINES_SIZE - length, "%s\n", message);
 }
 
-/* Mounts a disk of so many MiB on a new folder, seen by this process alone; NULL without the right. */
+/* Mounts a disk of so many MiB on a new folder, seen by this process alone; NULL without the
+ * right. */
 static const char *mount_disk(int mib)
 {
     char size[32];

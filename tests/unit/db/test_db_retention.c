@@ -1,5 +1,5 @@
-/* Retention: old runs with their histories go, living sessions keep what they need, snapshots of
- * ended ones are bounded in bytes, and the disk gets its pages back. */
+/* Retention: old runs with their histories are deleted, living sessions keep their data,
+ * snapshots of ended ones are bounded in bytes, and the disk gets its pages back. */
 #include "db/db_util.h"
 
 static const int64_t DAY_US = 86400000000;
@@ -247,7 +247,7 @@ START_TEST(the_disk_gets_its_pages_back)
 }
 END_TEST
 
-/* ---- what nobody uses ---- */
+/* ---- unused assets and scenes ---- */
 
 static void put_asset_used(db *store, uint64_t number, uint64_t size, int64_t time_us)
 {
@@ -342,10 +342,10 @@ START_TEST(unused_bytes_are_bounded_and_the_longest_unused_go_first)
             TEST_OK(db_put_snapshot(store, &snapshot, bytes_of(i, 3), NULL, NULL, &error), &error);
         if (i % 3 != 0) TEST_OK(end_session(store, i), NULL);
     }
-    /* those just used are kept, whatever there is of them */
+    /* recently used ones are kept, however many */
     for (uint64_t i = 40; i < 45; i++) put_asset_used(store, i, SIZE, later_us - hour_us / 2);
     flush(store);
-    /* sessions that ended within the hour keep their scenes: they may be told of once more */
+    /* sessions that ended within the hour keep their scenes: they may still be listed */
     TEST_OK(db_retain(store, now_us, &error), &error);
     for (uint64_t i = 100; i < 130; i++) ck_assert(has_scene(store, i));
     TEST_OK(db_retain(store, later_us, &error), &error);

@@ -1,5 +1,5 @@
-/* The store: what is put in comes out, page by page, from a file and from memory; the file belongs
- * to one process; no hot query reads a table from end to end. */
+/* The store: rows come back as they were put in, page by page, from a file and from memory; the
+ * file belongs to one process; no hot query scans a table. */
 #include <sys/stat.h>
 
 #include "db/db_internal.h"
@@ -223,7 +223,7 @@ static void check_runs(db *store)
         ck_assert_int_eq(count_runs(store, 0, NULL, "nobody", page), 0);
     }
 
-    /* an update keeps what was said once */
+    /* an update keeps fields that it does not name */
     db_run update = run_of(100, 2, 2, "thief");
     update.options_json = NULL;
     update.status = 2;
@@ -338,7 +338,7 @@ static void check_keys(db *store)
         key.revoked = i == 1;
         TEST_OK(db_put_api_key(store, &key, &error), &error);
     }
-    /* a use is the latest of those told, and a put leaves it */
+    /* the time of use is the latest one reported, and a put keeps it */
     TEST_OK(db_note_key_use(store, "00000002", 2000, &error), &error);
     TEST_OK(db_note_key_use(store, "00000002", 1000, &error), &error);
     TEST_OK(db_note_key_use(store, "none", 1000, &error), &error);
@@ -395,7 +395,7 @@ START_TEST(what_is_put_into_a_file_comes_out_and_stays)
     db_close(store);
     ck_assert_int_eq(ask_file(folder, "SELECT count(*) FROM asset"), 5);
 
-    /* nobody else may read the keys' hashes */
+    /* only the owner may read the keys' hashes */
     char path[128];
     struct stat file;
     snprintf(path, sizeof path, "%s/tribo.db", folder);
@@ -492,7 +492,7 @@ START_TEST(keys_can_be_changed_beside_the_holder)
     const db_api_key second = {.id = "00000002", .name = "b", .hash = "h", .scope = 1};
     TEST_OK(db_put_api_key(store, &first, &error), &error);
 
-    /* either sees what the other wrote, also after the other has closed */
+    /* each sees the other's writes, also after the other has closed */
     TEST_OK(db_open(&options, &beside, &error), &error);
     TEST_OK(db_get_api_key(beside, "00000001", &read, &error), &error);
     ck_assert_str_eq(read.name, "a");
@@ -594,12 +594,12 @@ START_TEST(no_query_reads_a_table_from_end_to_end)
         const char *sql = db_statement_text((db_statement)i);
         const plan p = plan_of(store->writer.connection.handle, sql);
         searched += strstr(p.text, "SEARCH") != NULL;
-        /* Keys are few, and all of them make the mark that tells of a change. Bounded by LIMIT in
-         * key order: the list of keys. The sizes of transient snapshots and of
-         * ended grasp jobs and of recordings are summed in an index that holds nothing else, and so are the open
-         * sessions and runs. Refused
-         * keys are bounded in number. Retention sums the sizes of assets and scenes once a minute.
-         * The rows of one session's snapshots come by their index and are scanned as a subquery. */
+        /* Keys are few, and the change mark is computed over all of them. Bounded by LIMIT in key
+         * order: the list of keys. The sizes of transient snapshots, of ended grasp jobs and of
+         * recordings are summed in an index that holds nothing else, and so are the open sessions
+         * and runs. Refused keys are bounded in number. Retention sums the sizes of assets and
+         * scenes once a minute. The rows of one session's snapshots come by their index and are
+         * scanned as a subquery. */
         if (i == DB_KEY_MARK) continue;
         if (i == DB_KEY_LIST || i == DB_RETAIN_SNAPSHOTS || i == DB_RETAIN_SNAPSHOTS_SIZE ||
             i == DB_KEY_REFUSAL_LIST || i == DB_RETAIN_REFUSALS_NUMBER ||

@@ -1,5 +1,5 @@
-/* Versions of the store: a file of version 1 is brought up with all that is in it; a newer one, a
- * foreign one and a damaged one are refused, and told apart. */
+/* Versions of the store: a file of version 1 is upgraded with all its rows; a newer, a foreign
+ * and a damaged file are refused with different errors. */
 #include <sys/stat.h>
 
 #include "db/db_internal.h"
@@ -129,7 +129,7 @@ START_TEST(a_store_of_version_1_is_brought_up_with_all_that_is_in_it)
     ck_assert_mem_eq(bytes, "mug!", 4);
     free(bytes);
 
-    /* and what version 2 brought works on it */
+    /* and the tables of version 2 work on it */
     const db_api_key key = {.id = "00000001", .name = "robot", .hash = "x"};
     TEST_OK(db_put_api_key(store, &key, &error), &error);
     db_close(store);

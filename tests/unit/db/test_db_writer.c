@@ -1,5 +1,5 @@
-/* The writer: what was acknowledged is there after kill -9; commits are shared; a full queue loses
- * summaries and counts them; one bad write harms no other. */
+/* The writer: acknowledged writes survive kill -9; commits are shared; a full queue drops
+ * summaries and counts them; one bad write does not affect others. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,7 +28,7 @@ static void acknowledge(void *context, tb_status status, const tb_error *error)
     atomic_store(&slot->busy, 0);
 }
 
-/* Writes snapshots and runs for ever; tells each acknowledged snapshot through the pipe. */
+/* Writes snapshots and runs without end; reports each acknowledged snapshot through the pipe. */
 static void write_until_killed(const char *folder, int out, uint64_t first)
 {
     db_options options = options_for(folder);
@@ -77,7 +77,7 @@ START_TEST(what_was_acknowledged_is_there_after_kill_9)
         while (count < enough && read(ends[0], &number, sizeof number) == sizeof number)
             acknowledged[count++] = number;
         ck_assert_int_eq(kill(child, SIGKILL), 0);
-        /* those that were told before the blow count too */
+        /* snapshots reported before the kill count too */
         while (read(ends[0], &number, sizeof number) == sizeof number)
             acknowledged[count++] = number;
         close(ends[0]);
@@ -141,7 +141,7 @@ END_TEST
 
 /* ---- the queue ---- */
 
-/* A write whose callback keeps the writer busy until it is let go. */
+/* A write whose callback keeps the writer busy until it is released. */
 typedef struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -203,7 +203,7 @@ START_TEST(a_full_queue_loses_summaries_only_and_counts_them)
     ck_assert_int_eq(db_count(store).dropped_summaries, 150);
     ck_assert_int_eq(db_count(store).queued, 50);
 
-    /* 30 that somebody waits for take the place of 30 more */
+    /* 30 writes with a waiting caller replace 30 of the others */
     atomic_int done = 0;
     int accepted = 0;
     for (uint64_t i = 0; i < 30; i++, accepted++) {
@@ -352,7 +352,7 @@ START_TEST(a_full_disk_refuses_what_does_not_fit_and_takes_the_rest)
     db *store = NULL;
     TEST_OK(db_open(&options, &store, &error), &error);
     gate *g = close_gate(store);
-    /* no more than 200 pages: SQLite then says what it says when the disk is full */
+    /* at most 200 pages: SQLite then fails as on a full disk */
     TEST_OK(db_execute(&store->writer.connection, "PRAGMA max_page_count = 200", &error), &error);
 
     wait_for small = WAIT_FOR_INIT, large = WAIT_FOR_INIT, after = WAIT_FOR_INIT;

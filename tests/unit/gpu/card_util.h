@@ -59,7 +59,7 @@ static inline tb_stepper *resident_stepper(int32_t device)
     return stepper;
 }
 
-/* A stepper whose worlds come home with every step. */
+/* A stepper whose worlds are fetched after every step. */
 static inline tb_stepper *plain_stepper(void)
 {
     return stepper_on(TB_BACKEND_GPU, TB_DOUBLE);

@@ -1,11 +1,12 @@
-// A step part by part, as the kernels of a card take it (gpu/batch/step_kernel.h); for device_world.cc and
+// A step part by part, as the kernels of a card take it (gpu/batch/step_kernel.h); for
+// device_world.cc and
 // team_world.cc, after gpu/batch/physics.h.
 #ifndef DEVICE_PARTS_H
 #define DEVICE_PARTS_H
 
 #include "device_world.h"
 
-// What the lanes of a world have in common (at_hand there).
+// Memory shared by the lanes of a world (shared_step there).
 typedef struct device_room {
     tb_stepping stepping;
     tb_workspace workspace;

@@ -17,7 +17,7 @@ typedef struct device_job {
     int32_t solver;
     void *memory;
     size_t bytes;  /* of it */
-    size_t wanted; /* what it asked of them at once */
+    size_t wanted; /* bytes that it requested at once */
 } device_job;
 
 /* tb_world_step of the job, part by part. */

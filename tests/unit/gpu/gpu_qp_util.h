@@ -1,4 +1,4 @@
-/* Programs with bounds and a band for the tests of a card, and what their solutions are worth. */
+/* Programs with bounds and a band for the tests of a card, and the errors of their solutions. */
 #ifndef GPU_QP_UTIL_H
 #define GPU_QP_UTIL_H
 
@@ -50,7 +50,8 @@ static inline void put_bounds(given_qp *g, int32_t j)
     }
 }
 
-/* Random, with x >= 0; with two bounds on most variables; with four facets for each pair, as friction
+/* Random, with x >= 0; with two bounds on most variables; with four facets for each pair, as
+ * friction
  * has them, and bounds on a last variable without one; or with facets for every other pair. */
 static inline given_qp given_program(int32_t n, int32_t half, uint64_t seed, int kind)
 {
@@ -96,7 +97,7 @@ static inline void free_solved(solved *s)
     free(s->lambda);
 }
 
-/* What is not written is not a number. Of a solver, or, with NULL, by itself. */
+/* The result of `solver` or, with NULL, of a single solve; NaN where nothing was written. */
 static inline solved solve_with(const given_qp *g, tb_qp_solver *solver, const uint8_t *start,
                                 const tb_qp_options *options)
 {
@@ -125,8 +126,8 @@ static inline solved solve_from(const given_qp *g, const uint8_t *start,
     return solve_with(g, NULL, start, options);
 }
 
-/* The largest violation of the KKT conditions, each over the size of what it is a sum of. Sums over
- * the matrix as it was given. */
+/* The largest violation of the KKT conditions, each over the magnitude of its sum's terms. Sums
+ * over the given matrix. */
 static inline double kkt_of(const given_qp *g, const solved *s)
 {
     const tb_qp_program *p = &g->program;

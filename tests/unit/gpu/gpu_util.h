@@ -1,4 +1,5 @@
-/* Scenes for the tests of the GPU backend, and the way to it. Where there is no card, a test says so
+/* Scenes for the tests of the GPU backend, and the way to it. Where there is no card, a test says
+ * so
  * in a line that begins with SKIPPED. */
 #ifndef GPU_UTIL_H
 #define GPU_UTIL_H
@@ -8,7 +9,7 @@
 #include "model_util.h"
 #include "step/step.h"
 
-/* The build folder, which run_all.sh names; else the one that this program stands in. */
+/* The build folder, named by run_all.sh; else the folder of this program. */
 static inline const char *build_folder(void)
 {
     static char self[512];
@@ -165,7 +166,8 @@ static inline tb_model *round_things(void)
     return finish(scene);
 }
 
-/* Triangle meshes: a block on a block, and a ball and a box beside on a fixed plate of triangles. */
+/* Triangle meshes: a block on a block, and a ball and a box beside on a fixed plate of
+ * triangles. */
 static inline tb_model *meshes(void)
 {
     static const double half[3] = {0.06, 0.05, 0.04}, plate_half[3] = {0.4, 0.4, 0.02};
@@ -197,7 +199,7 @@ static inline tb_model *meshes(void)
     return finish(scene);
 }
 
-/* Many contacts: more than a world of a new model has room for. */
+/* Many contacts: more than a world of a new model has memory for. */
 static inline tb_model *crowd(void)
 {
     static const double size[3] = {0.05, 0.05, 0.05};
@@ -209,7 +211,8 @@ static inline tb_model *crowd(void)
     return finish(scene);
 }
 
-/* Three links on hinges. As an arm it has servos, damping and a limit, swings from its rest and comes
+/* Three links on hinges. As an arm it has servos, damping and a limit, swings from its rest and
+ * comes
  * to lie on the floor; as a pendulum it hangs high and has nothing but gravity. */
 static inline tb_model *links(bool pendulum)
 {
@@ -284,7 +287,7 @@ static inline tb_model *hand_and_mug(void)
     return generated("hand", "grasp.xml");
 }
 
-/* ---- what they are told ---- */
+/* ---- inputs ---- */
 
 static inline void set_actuator(tb_state *state, const char *actuator, double value)
 {

@@ -11,7 +11,7 @@ extern "C" {
 
 typedef struct tb_large_played tb_large_played;
 
-/* What the last step had, for tests. Borrowed. */
+/* The last step's result, for tests. Borrowed. */
 typedef struct large_view {
     int32_t pairs, units, contacts, colours, rounds, regrowths;
     const int32_t *pair_shapes;       /* pairs x 2: model shapes, the finder first */
@@ -20,7 +20,8 @@ typedef struct large_view {
     const tb_contact_record *records; /* contacts, in the model's order of shapes */
 } large_view;
 
-/* Steps a state as tb_gpu_large_step does. capacity: pairs and contacts to begin with; 0: as usual. */
+/* Steps a state as tb_gpu_large_step does. capacity: pairs and contacts to begin with; 0: as
+ * usual. */
 #ifndef large_played_step /* lanes have a name of their own for it */
 #define large_played_step TB_SYMBOL(large_played_step)
 #endif

@@ -1,6 +1,8 @@
 // See team_play.h. Lanes take turns on one processor, each until its next sync, in their order or
-// against it: threads that meet at barriers spend hundreds of times as long on being woken. Where the
-// thread sanitizer looks on they are threads, so that it sees what no sync parts. What one lane passes
+// against it: threads that meet at barriers spend hundreds of times as long on being woken. Where
+// the
+// thread sanitizer looks on they are threads, so that it sees what no sync parts. What one lane
+// passes
 // to the others goes through a common place, between syncs.
 #define TB_DEVICE      1
 #define TB_TEAM_PLAYED 1
@@ -168,7 +170,7 @@ void tb_team_pass(void *data, size_t bytes, int32_t from)
 {
     if (tb_team_lanes() == 1) return;
     if (bytes > PASSED_BYTES || bytes % 4 != 0) abort();
-    tb_team_sync(); // what was passed last has been taken
+    tb_team_sync(); // the last passed value has been read
     if (self->lane == from) memcpy(self->own->passed, data, bytes);
     tb_team_sync();
     memcpy(data, self->own->passed, bytes);

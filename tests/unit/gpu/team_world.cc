@@ -1,4 +1,5 @@
-// The physics as a card runs it with several lanes a world, for the processor: threads play the lanes
+// The physics as a card runs it with several lanes a world, for the processor: threads play the
+// lanes
 // (team_play.h), each with its own stack. Compiled twice, as double and with TB_SINGLE as float.
 #define TB_TEAM_PLAYED 1
 #include "gpu/batch/physics.h"
@@ -7,7 +8,7 @@
 #include "team_meshes.h"
 #include "team_play.h"
 
-// What every lane is given, and what each leaves.
+// Inputs of every lane, and its results.
 typedef struct play {
     device_room room;
     device_job jobs[32];

@@ -43,7 +43,7 @@ static tb_model *carried_hand(void)
     return finish(scene);
 }
 
-/* ---- a course and what it says, step by step ---- */
+/* ---- a course and its outputs, step by step ---- */
 
 typedef struct rows {
     tb_course course;
@@ -60,7 +60,7 @@ static tb_watch watch_of(const tb_model *m, const char *a, const char *b)
     return (tb_watch){i, i + 1, k, k + 1};
 }
 
-/* The hand is lifted and turned, jerkily; its fingers close. The other body stands. */
+/* The hand is lifted and turned in jerks; its fingers close. The other body rests. */
 static void lay_out(rows *r, const tb_model *m, int32_t steps, double dt)
 {
     memset(r, 0, sizeof *r);
@@ -96,7 +96,7 @@ static void lay_out(rows *r, const tb_model *m, int32_t steps, double dt)
     r->course.watches[2] = watch_of(m, "a", "b");
 }
 
-/* What the hand's acceleration does to its fingers, seen from it. */
+/* Wrenches on the fingers that stand for the hand's acceleration, in the hand's frame. */
 static void carry_fingers(tb_state *state, const double *hand, const double *a)
 {
     const tb_model *m = tb_state_model(state);
@@ -163,7 +163,7 @@ static tb_touch look(const tb_state *state, const tb_watch *w)
     return touch;
 }
 
-/* Row `i` of what a course noted, against a state that has come as far. */
+/* Row `i` of a course's outputs, against a state after the same steps. */
 static void check_row(const rows *r, int32_t i, const tb_state *state, tb_state *shown,
                       const tb_certificate *certificate)
 {
@@ -215,7 +215,7 @@ static void compare(tb_backend_choice backend, tb_precision precision)
         ck_assert_mem_eq(tb_state_certificate(states[w]), tb_state_certificate(state),
                          sizeof(tb_certificate));
         ck_assert_mem_eq(&merged[w], &sum, sizeof sum);
-        /* what was told last stays, and single numbers of it can be set */
+        /* the last input stays, and single numbers of it can be set */
         for (int i = 0; i < 2; i++) {
             tb_state *s = i == 0 ? states[w] : state;
             TEST_OK(tb_state_set_control(s, 1, -1, &error), &error);
@@ -243,7 +243,7 @@ END_TEST
 
 START_TEST(a_course_on_a_card_is_telling_and_stepping)
 {
-    /* double on a real card rounds what it carries as the processor does, but for its own functions */
+    /* double on a real card rounds as the processor does, but for its own functions */
     if (!find_card()) return;
     compare(TB_BACKEND_GPU, TB_DOUBLE);
 }
@@ -294,7 +294,7 @@ START_TEST(how_steps_are_dealt_out_to_courses_cannot_be_seen)
 }
 END_TEST
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static void refuse(tb_stepper *stepper, tb_state *state, const rows *r, const char *why)
 {

@@ -15,14 +15,14 @@ tb_status warp_world_step_f32(device_job *job, tb_certificate *certificate);
 enum { BY_WARP = -1 };
 static int32_t lanes;
 
-/* What the world is told and notes, and which step of it is next; NULL: nothing. */
+/* Inputs and outputs of the world, and the next step of its course; NULL: none. */
 static const tb_course *course;
 static int32_t step_of_course;
 
 /* ---- scenes ---- */
 
-/* Something of everything that makes rows: chains with springs, limits and dry friction, loops,
- * tendons, servos, a body that moves as it is told, every shape. */
+/* A model with every kind of row: chains with springs, limits and dry friction, loops, tendons,
+ * servos, a kinematic body, every shape. */
 static const char EVERYTHING[] =
     "<mujoco><option timestep=\"0.004\"/><compiler angle=\"radian\"/><worldbody>\n"
     "<body name=\"told\" mocap=\"true\" pos=\"0 0.6 0.2\"><geom type=\"box\" size=\".1 .1 .1\"/>"
@@ -137,7 +137,7 @@ static tb_model *jaw_and_mug(void)
 
 /* ---- the same world twice ---- */
 
-/* A state whose contacts have room for so many and no more. */
+/* A state with memory for just this many contacts. */
 typedef struct device_world {
     tb_state state;
     tb_contact_record *contacts[2];
@@ -197,8 +197,8 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
     return status;
 }
 
-/* Hands close, servos move, the told body goes its way: turning only in double, for float turns it
- * in float here and in double in the library. */
+/* Hands close, servos move, the kinematic body follows its course: with rotation only in double,
+ * for float turns it in float here and in double in the library. */
 static void push(tb_state *state, bool turning)
 {
     tb_error error;
@@ -438,7 +438,7 @@ static tb_course course_with(const tb_model *m, const double *kinematic,
                        .number_of_watches = 2};
 }
 
-/* The body is told to go its way with an acceleration that what hangs on it feels. */
+/* The kinematic body accelerates, and bodies on it feel the acceleration. */
 START_TEST(a_course_has_the_bytes_of_the_librarys_whatever_the_team)
 {
     static notes here, there;
@@ -514,7 +514,7 @@ START_TEST(too_little_memory_is_told_and_changes_nothing)
             ck_assert_msg(same_state(state, &w.state), "refusal %d changed the state", refusals);
             ck_assert_uint_gt(wanted, w.bytes);
             ck_assert_int_lt(++refusals, 200);
-            /* just what was asked for: every next request is refused once too */
+            /* exactly the request: every next request is refused once too */
             w.bytes = wanted;
             free(w.memory);
             w.memory = aligned_alloc(64, (wanted + 63) / 64 * 64);

@@ -1,5 +1,5 @@
-/* How a call goes over a card: what it asks of the runtime, and that nobody sees how it was spread. On
- * the played card, which counts. */
+/* A call on a card: its requests to the runtime, and results that do not depend on how it was
+ * split. On the played card, which counts. */
 #include <dlfcn.h>
 
 #include "../../plugin/card/played.h"
@@ -21,7 +21,7 @@ static played_counts asked(void)
     return counts;
 }
 
-/* What stays there is told to step, and that is all: its header goes there and comes back. */
+/* Resident worlds are stepped by sending a header and fetching it, nothing else. */
 START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
 {
     enum { CALLS = 20 };
@@ -39,12 +39,12 @@ START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
     ck_assert_int_eq(after.waits - before.waits, CALLS);
     ck_assert_int_eq(after.events - before.events, 3 * CALLS); /* two marks, the time between */
     ck_assert_int_eq(after.allocations, before.allocations);
-    ck_assert_int_le(after.others - before.others, 2 * CALLS); /* whose card it is */
+    ck_assert_int_le(after.others - before.others, 2 * CALLS); /* of any thread */
     destroy(state, stays, model);
 }
 END_TEST
 
-/* However many steps are told and noted: it is asked for what one step asks. */
+/* A course of any number of steps makes the requests of a single step. */
 START_TEST(a_course_asks_as_little_as_a_step)
 {
     enum { STEPS = 25, CALLS = 10 };
@@ -73,7 +73,8 @@ START_TEST(a_course_asks_as_little_as_a_step)
 }
 END_TEST
 
-/* A launch takes no more than 128 steps of a world that goes alone, and only their rows travel with it. */
+/* A launch takes no more than 128 steps of a world that goes alone, and only their rows travel
+ * with it. */
 START_TEST(a_long_course_sends_each_row_once)
 {
     enum { STEPS = 1280, LAUNCHES = 10 };
@@ -106,7 +107,7 @@ START_TEST(a_long_course_sends_each_row_once)
 }
 END_TEST
 
-/* A call that may be cancelled is asked about every 32 steps, and keeps what it has made. */
+/* A call that may be cancelled is checked about every 32 steps, and keeps the steps made. */
 START_TEST(a_caller_may_give_up_between_launches)
 {
     play_card(NULL, NULL, NULL);
@@ -131,8 +132,8 @@ START_TEST(a_caller_may_give_up_between_launches)
 }
 END_TEST
 
-/* A call of one kind is captured once, whatever lies between the fields of its options; another kind
- * is captured too, and does what it does without a graph. */
+/* A call of one kind is captured once, whatever the padding between its options; another kind is
+ * captured too, and gives the same results without a graph. */
 START_TEST(a_kind_of_call_is_captured_once)
 {
     play_card(NULL, NULL, NULL);
@@ -162,8 +163,8 @@ START_TEST(a_kind_of_call_is_captured_once)
 }
 END_TEST
 
-/* Solves that overlap the next steps of other worlds, worlds that go alone, graphs: none of it is seen
- * in the worlds, of which some need more room on the way and one ends. */
+/* Solves that overlap the next steps of other worlds, worlds that go alone, graphs: none of it
+ * changes results, also of worlds that need more memory in between or end. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 {
     enum { WORLDS = 80, LOST = 7 }; /* two groups of whole blocks */
@@ -205,8 +206,8 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 }
 END_TEST
 
-/* Normals and friction in turn go to cards like all solvers, and there they leave what they leave on
- * processors; worlds of many contacts ask for more memory first. */
+/* Normals and friction in turn run on cards like all solvers, with the processor's results;
+ * worlds of many contacts need more memory first. */
 START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
 {
     enum { WORLDS = 6 };
@@ -243,7 +244,8 @@ START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
 }
 END_TEST
 
-/* The first kernel that cannot be launched leaves all as it was; one behind others leaves worlds between
+/* The first kernel that cannot be launched leaves all as it was; one behind others leaves worlds
+ * between
  * two steps, and the card counts as lost. */
 START_TEST(a_launch_that_fails_on_its_way_is_the_loss_of_the_card)
 {
@@ -371,7 +373,7 @@ START_TEST(solves_overlap_where_there_are_many)
     ck_assert_int_eq(launch.groups, 1);
 
     launch = call;
-    tb_gpu_choose_overlap(&chosen, 132, &alike, &launch); /* nobody is left behind ... */
+    tb_gpu_choose_overlap(&chosen, 132, &alike, &launch); /* no long solve ... */
     ck_assert_int_eq(launch.overlap, 0);
     ck_assert_int_eq(launch.steps, 128); /* ... so far */
     tb_gpu_choose_overlap(&told, 132, &alike, &launch);
@@ -392,11 +394,11 @@ START_TEST(solves_overlap_where_there_are_many)
     tb_gpu_choose_overlap(&chosen, 132, &even, &launch);
     ck_assert_int_eq(launch.groups, TB_GPU_GROUPS);
     ck_assert_int_lt(launch.steps, 5000);
-    launch.steps = 1; /* nobody gets ahead */
+    launch.steps = 1; /* all end together */
     tb_gpu_choose_overlap(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.overlap, 0);
     launch = call;
-    launch.slots = 100; /* the card has no room for all at once */
+    launch.slots = 100; /* the card cannot hold all at once */
     tb_gpu_choose_overlap(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.overlap, 0);
     launch = call;

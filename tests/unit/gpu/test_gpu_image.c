@@ -1,6 +1,5 @@
-/* Model images of the GPU backend, on the CPU: an image that stands in the host's memory is a model
- * like any other, so a world on it must step as on the original, and nothing in it may point back
- * there. */
+/* Model images of the GPU backend, on the CPU: an image in the host's memory is a model, so a
+ * world on it must step as on the original, and no pointer in it may refer to the original. */
 #include "gpu/device/model_image.h"
 #include "model/merge.h"
 #include "model_util.h"
@@ -74,7 +73,7 @@ START_TEST(no_address_of_the_original_is_left)
                                sizeof *model->height_fields, image, size),
                      0);
 
-    /* the search finds what is left: a structure copied as it is */
+    /* the search finds missed pointers: a structure copied as it is */
     ck_assert_int_gt(forgotten(model, model, sizeof *model, image, size), 20);
     free(image);
     tb_model_destroy(model);
@@ -129,7 +128,7 @@ START_TEST(a_world_steps_on_an_image_whose_original_is_gone)
 }
 END_TEST
 
-/* A variant's image has what differs and points at its origin's for the rest. */
+/* A variant's image has its differences and refers to its origin's for the rest. */
 START_TEST(a_variant_borrows_from_its_origin_there_too)
 {
     tb_scene *scene = rich_scene();

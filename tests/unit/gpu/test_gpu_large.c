@@ -1,4 +1,5 @@
-/* Large-world mode as the backend runs it: large worlds, or any that TRIBO_GPU_FIELD chooses, against the
+/* Large-world mode as the backend runs it: large worlds, or any that TRIBO_GPU_FIELD chooses,
+ * against the
  * CPU; what stays on the card between calls. On the card that is there; where there is none, on one
  * that the processor plays (tests/plugin/card), with fewer balls and steps. */
 #include "card_util.h"
@@ -123,7 +124,8 @@ START_TEST(scenes_agree_with_the_cpu)
 }
 END_TEST
 
-/* Runs again, and in other portions, have the same bytes; the CPU goes on from what is left. */
+/* Repeated runs, and runs in other pieces, have the same bytes; the CPU continues from their
+ * result. */
 START_TEST(runs_have_the_same_bytes)
 {
     const bool played = find_card();
@@ -216,7 +218,7 @@ START_TEST(a_large_world_that_diverges_is_frozen)
 }
 END_TEST
 
-/* A course is followed step by step, and notes what steps leave. */
+/* A course is followed step by step, and its outputs are the steps' results. */
 START_TEST(a_large_world_follows_a_course)
 {
     enum { STEPS = 4, CHECKED = 100 };
@@ -257,7 +259,7 @@ START_TEST(a_large_world_follows_a_course)
 }
 END_TEST
 
-/* ---- what stays on the card ---- */
+/* ---- data that stays on the card ---- */
 
 /* The number of the played card; a real one keeps none, and 0 comes back. */
 static int64_t imports(bool played)
@@ -282,8 +284,8 @@ static void restore(tb_state *state, const tb_state *from)
     tb_bytes_destroy(bytes);
 }
 
-/* Contacts are read from records once; then they are where the next step wants them, until somebody
- * else's have been there, or the state's own came from the host. */
+/* Contacts are read from records once; later steps use the cache, until another world has used
+ * it, or the state's contacts came from the host. */
 START_TEST(contacts_of_a_large_world_stay_on_the_card)
 {
     const bool played = find_card();
@@ -313,7 +315,7 @@ START_TEST(contacts_of_a_large_world_stay_on_the_card)
     ck_assert_int_eq(imports(played), imported + (played ? 11 : 0));
     ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
 
-    /* of two that share what is there, the first finds it, the second does not */
+    /* of two worlds that share the cache, the first finds it and the second does not */
     TEST_OK(tb_state_fork(b, &fork, &error), &error);
     step(stays, fork, 2);
     ck_assert_int_eq(imports(played), imported + (played ? 11 : 0));
@@ -332,7 +334,7 @@ START_TEST(contacts_of_a_large_world_stay_on_the_card)
 }
 END_TEST
 
-/* Wider margins find more pairs than there is room for, while contacts are in the cache. */
+/* Wider margins find more pairs than fit, while contacts are in the cache. */
 START_TEST(room_grows_and_nothing_is_lost)
 {
     const bool played = find_card();
@@ -378,7 +380,7 @@ START_TEST(warming_up_keeps_no_memory)
 }
 END_TEST
 
-/* Steps worlds of other models until the card lets go of those that nobody has used of late. */
+/* Steps worlds of other models until the card drops the least recently used ones. */
 static void crowd_models_out(tb_stepper *stays)
 {
     uint64_t bytes = 0;

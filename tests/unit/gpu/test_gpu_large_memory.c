@@ -1,5 +1,5 @@
-/* Large worlds on a card that is too full for them, and on one whose caller changes its mind: what is
- * refused leaves everybody where they were. On the played card, which can be as small as one likes. */
+/* Large worlds on a card that is too full for them, and on one whose caller changes options: a
+ * refused call leaves all worlds as they were. On the played card, whose size can be chosen. */
 #include "card_util.h"
 
 static const char *const ROOMY = "268435456";
@@ -70,7 +70,8 @@ static int first_growth(const tb_model *model, bool resident)
     return made;
 }
 
-/* The call takes many steps before it finds no room. The world is as before it, and goes on from there,
+/* The call takes many steps before it finds no room. The world is as before it, and goes on from
+ * there,
  * whether the card has room by then or not. */
 static void check_refusal(bool resident, bool room_comes)
 {
@@ -129,7 +130,7 @@ START_TEST(worlds_beside_one_that_finds_no_room_go_on)
 }
 END_TEST
 
-/* What a large world has had is there for those that come after it. */
+/* A large world's memory is reused by later ones. */
 START_TEST(small_worlds_get_the_memory_of_a_large_that_rests)
 {
     enum { WORLDS = 300 };
@@ -153,7 +154,7 @@ START_TEST(small_worlds_get_the_memory_of_a_large_that_rests)
 }
 END_TEST
 
-/* The stepper's own name of its solver stands in one place, whatever it is. */
+/* The name of the stepper's solver is at one address, whatever the solver. */
 START_TEST(another_solver_is_another_large)
 {
     begin();

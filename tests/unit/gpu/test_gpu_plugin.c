@@ -1,11 +1,11 @@
-/* Backends as plug-ins, where there is no card: what is refused and why, and what goes on. */
+/* Backends as plug-ins, without a card: refusals with their reasons, and calls that still work. */
 #include <unistd.h>
 
 #include "backend/backend.h"
 #include "step/step.h"
 #include "test_util.h"
 
-/* A file of the build folder, which run_all.sh names; else the one this program stands in. */
+/* A file of the build folder, named by run_all.sh; else of this program's folder. */
 static const char *built(const char *name)
 {
     static char path[1024];
@@ -88,7 +88,7 @@ START_TEST(the_cpu_describes_itself_and_has_one_device)
     TEST_STATUS(tb_device_describe(TB_BACKEND_CPU, 1, &device, &error), TB_NOT_FOUND, &error);
     ck_assert_str_eq(error.field, "device");
 
-    /* and nobody steps on another */
+    /* and worlds do not disturb each other */
     ck_assert_int_eq(setenv("TRIBO_GPU_PLUGIN", "", 1), 0);
     tb_stepper *stepper = NULL;
     tb_step_options options = tb_step_defaults();

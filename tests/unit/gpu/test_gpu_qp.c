@@ -1,5 +1,7 @@
-/* Quadratic programs with bounds on a card against the processor's: the same sets, and KKT conditions
- * that are reckoned here from the numbers alone. Where there is no card, one that the processor plays
+/* Quadratic programs with bounds on a card against the processor's: the same sets, and KKT
+ * conditions
+ * that are reckoned here from the numbers alone. Where there is no card, one that the processor
+ * plays
  * runs the same kernels on small programs. */
 #include "gpu_qp_util.h"
 
@@ -174,7 +176,7 @@ START_TEST(equalities_hold_and_no_constraints_are_one_system)
 }
 END_TEST
 
-/* ---- what stays from solve to solve ---- */
+/* ---- data kept from solve to solve ---- */
 
 /* f and b move a little; from the last set. Twice with the same solves: the bytes are the same. */
 static void solve_in_a_row(tb_backend_choice where, tb_precision precision, int kind)
@@ -284,7 +286,7 @@ START_TEST(what_a_card_does_not_take_is_said)
     TEST_STATUS(tb_qp_program_solve(&g.program, &options, active, x, lambda, &result, &error),
                 TB_UNSUPPORTED, &error);
     ck_assert_str_eq(error.field, "system");
-    options.backend = TB_BACKEND_AUTO; /* the processor takes what the card does not */
+    options.backend = TB_BACKEND_AUTO; /* the processor takes programs that the card refuses */
     TEST_OK(tb_qp_program_solve(&g.program, &options, active, x, lambda, &result, &error), &error);
     options.backend = TB_BACKEND_GPU;
     g.row_start[1] = 1;

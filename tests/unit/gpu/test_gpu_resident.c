@@ -1,5 +1,6 @@
 /* Worlds that stay on a GPU between calls: what is copied when, forks, short memory, several cards,
- * a lost one. On the card that is there; where there is none, all the same on one that the processor
+ * a lost one. On the card that is there; where there is none, all the same on one that the
+ * processor
  * plays (tests/plugin/card), so that only the kernels are left out. */
 #include "card_util.h"
 
@@ -34,12 +35,12 @@ START_TEST(worlds_stay_until_somebody_reads)
     tb_state_destroy(a), tb_state_destroy(b);
     ck_assert_int_eq(use_of(0).worlds, 0);
     tb_stepper_destroy(stays), tb_stepper_destroy(plain);
-    ck_assert_uint_eq(use_of(0).memory_bytes, 0); /* closed with its last guest */
+    ck_assert_uint_eq(use_of(0).memory_bytes, 0); /* closed with its last user */
     tb_model_destroy(model);
 }
 END_TEST
 
-/* What the host sets goes there by parts, and nothing comes back for it. */
+/* Numbers set on the host go to the card by parts, without a fetch before. */
 START_TEST(what_the_host_sets_goes_there_alone)
 {
     find_card();
@@ -66,7 +67,7 @@ START_TEST(what_the_host_sets_goes_there_alone)
     step(stays, a, 4), step(plain, b, 4);
     ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
 
-    /* a snapshot is taken of what is there, and put there again */
+    /* a snapshot is taken of the card's data, and restored to it */
     unsigned char *bytes = NULL;
     size_t size = 0;
     step(stays, a, 2), step(plain, b, 2);
@@ -278,7 +279,7 @@ START_TEST(a_lost_card_says_so_to_steppers_and_readers)
     tb_contact_info contact;
     ck_assert_int_eq(tb_state_contact(fork, 0, &contact), TB_ABORTED);
     ck_assert(use_of(0).lost);
-    /* who had come home is as he was */
+    /* worlds that were fetched before are unchanged */
     ck_assert_uint_eq(tb_state_hash(home), kept);
     TEST_STATUS(tb_step(stays, home, 1, NULL, &error), TB_ABORTED, &error);
     ck_assert_uint_eq(tb_state_hash(home), kept);

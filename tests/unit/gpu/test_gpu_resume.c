@@ -1,6 +1,9 @@
-/* A session on a card may stop anywhere and go on elsewhere: what its next step begins with, warm sets
- * and all, is in its snapshot. So it comes to the same bytes without a break, after a restart, as a fork
- * beside its origin, and by turns with another one. On the card that is there; where there is none, on
+/* A session on a card may stop anywhere and go on elsewhere: what its next step begins with, warm
+ * sets
+ * and all, is in its snapshot. So it comes to the same bytes without a break, after a restart,
+ * as a fork
+ * beside its origin, and by turns with another one. On the card that is there; where there is
+ * none, on
  * one that the processor plays (tests/plugin/card). */
 #include "card_util.h"
 #include "solve/solve.h"
@@ -10,7 +13,7 @@
 typedef struct scene {
     const char *name;
     tb_model *(*make)(void);
-    void (*begin)(tb_state *state); /* NULL: nothing is to be told */
+    void (*begin)(tb_state *state); /* NULL: no inputs */
     double force;                   /* to and fro, on every dof, N or N m */
     int32_t contacts;  /* with a known status before each of the last steps, at least */
     bool keeps_factor; /* few dofs: Newton's stays from step to step */
@@ -74,12 +77,12 @@ static tb_stepper *stepper_of(const way *w, tb_backend_choice backend, bool warm
 
 /* ---- sessions ---- */
 
-/* A world on its way, and what its certificates have summed up to. */
+/* A world between steps, and the sums of its certificates. */
 typedef struct session {
     const scene *scene;
     const way *way;
     tb_state *state;
-    int32_t shift; /* what it is told, it is told so many calls earlier */
+    int32_t shift; /* its inputs come this many calls earlier */
     tb_certificate sum;
 } session;
 
@@ -90,7 +93,7 @@ static session begin(const scene *s, const way *w, const tb_model *model, int32_
     return own;
 }
 
-/* Its next calls, each told something else. */
+/* Its next calls, each with other inputs. */
 static void go_on(tb_stepper *stepper, session *own, int32_t steps)
 {
     for (int32_t i = 0; i < steps; i += CALL) {
@@ -137,7 +140,7 @@ static const char *precision_of(const way *w)
     return w->precision == TB_FLOAT ? "float" : "double";
 }
 
-/* Ends a session, whose bytes and sums must be these. */
+/* Ends a session, whose bytes and sums must match these. */
 static void expect(session *own, const snapshot *bytes, const tb_certificate *sum, const char *what)
 {
     snapshot found = take(own);
@@ -150,7 +153,8 @@ static void expect(session *own, const snapshot *bytes, const tb_certificate *su
     tb_state_destroy(own->state);
 }
 
-/* A session from its beginning, without a break: snapshots in the middle and at the end, and the sums
+/* A session from its beginning, without a break: snapshots in the middle and at the end, and the
+ * sums
  * of the way between. */
 typedef struct course {
     snapshot middle, end;
@@ -195,7 +199,7 @@ static void each(const char *what, void (*test)(const scene *, const way *, cons
 
 /* ---- after a restart ---- */
 
-/* The same steps from the same bytes by a stepper that may not use what is warm in them. */
+/* The same steps from the same bytes by a stepper that may not use their warm data. */
 static tb_certificate run_cold(const scene *s, const way *w, const tb_model *model,
                                const snapshot *from)
 {
@@ -207,7 +211,8 @@ static tb_certificate run_cold(const scene *s, const way *w, const tb_model *mod
     return own.sum;
 }
 
-/* The share of the diagonal that a snapshot's factor is of, which is at home again with it; 0: it has
+/* The share of the diagonal that a snapshot's factor is of, which is at home again with it; 0: it
+ * has
  * none. */
 static double kept_factor(const scene *s, const way *w, const tb_model *model, const snapshot *from)
 {
@@ -218,8 +223,8 @@ static double kept_factor(const scene *s, const way *w, const tb_model *model, c
     return weight;
 }
 
-/* Nearly all statuses were known and stood; Newton had a factor that saved others, from step to step
- * where a few dofs leave one behind; and without all that there is more to do. */
+/* Nearly all statuses were known and kept; Newton's cached factor saved factorizations, from
+ * step to step with few dofs; and without both the steps need more work. */
 static void check_warm(const scene *s, const way *w, const tb_model *model, const course *c)
 {
     const tb_certificate *warm = &c->sum, cold = run_cold(s, w, model, &c->middle);
@@ -262,7 +267,8 @@ START_TEST(what_was_restored_goes_on_with_the_same_bytes)
 }
 END_TEST
 
-/* Newton, out of whose snapshot the factor was taken, has to make one: so it does use the one there. */
+/* Newton must factor after its factor was removed from the snapshot: so it does use the cached
+ * one. */
 START_TEST(a_factor_that_was_kept_is_used)
 {
     const scene *s = &SCENES[0];

@@ -1,5 +1,7 @@
-/* Large-world mode with one lane that plays a card (large_played.cc) against the CPU's step: the same
- * contacts, proper colours, the velocities that the tolerance allows, certificates that the CPU's own
+/* Large-world mode with one lane that plays a card (large_played.cc) against the CPU's step: the
+ * same
+ * contacts, proper colours, the velocities that the tolerance allows, certificates that the
+ * CPU's own
  * problem confirms, room that grows, states that either side goes on from. */
 #include "large_scenes.h"
 
@@ -29,7 +31,8 @@ static void check_contacts(const tb_state *large, const tb_state *cpu, double to
     }
 }
 
-/* One step from the same state: contacts to rounding, and velocities to the tolerance where there is
+/* One step from the same state: contacts to rounding, and velocities to the tolerance where there
+ * is
  * one solution. Without recovery, which is part of the velocities in a large world alone. */
 static void compare_steps(const char *name, tb_model *model, bool unique)
 {
@@ -148,7 +151,7 @@ START_TEST(what_the_certificate_says_the_cpus_problem_confirms)
 }
 END_TEST
 
-/* Steps in one call, in many, and with room for nothing at first: the same bytes. */
+/* Steps in one call, in many, and with zero first capacities: the same bytes. */
 static void compare_calls(tb_model *model)
 {
     tb_step_options options = options_of(1e-8);
@@ -179,7 +182,8 @@ START_TEST(calls_and_room_do_not_matter)
 }
 END_TEST
 
-/* A long way of either: balls come to rest at about the same height. Recovery by velocities, which a
+/* A long way of either: balls come to rest at about the same height. Recovery by velocities, which
+ * a
  * large world has, throws a loose pile up a little where it begins with overlaps. */
 static void compare_piles(tb_precision precision, const char *solver)
 {

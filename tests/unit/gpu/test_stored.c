@@ -1,5 +1,7 @@
-/* The stored prox iterations (Nützi): every variant against the fixed point and against each other, on
- * the processor and on a card. Where there is no card, one that the processor plays runs the kernels. */
+/* The stored prox iterations (Nützi): every variant against the fixed point and against each other,
+ * on
+ * the processor and on a card. Where there is no card, one that the processor plays runs the
+ * kernels. */
 #include "gpu_qp_util.h"
 
 #include <math.h>
@@ -99,7 +101,8 @@ START_TEST(every_variant_ends_at_the_fixed_point)
 END_TEST
 
 /* Groups of one are the exact iteration only for frictionless contacts; but groups of one or many
- * leave what the sparse form leaves, and a diagonal block of 64 what one of 32 leaves, to rounding. */
+ * leave what the sparse form leaves, and a diagonal block of 64 what one of 32 leaves, to
+ * rounding. */
 START_TEST(forms_of_one_iteration_agree_after_each_sweep)
 {
     static const char *const PAIRS[][2] = {{"full-sor-32", "full-sor-64"},
@@ -216,7 +219,7 @@ static tb_problem_result solve_on(const tb_problem_file *file, int32_t most, dou
     return result;
 }
 
-/* The impulses give the velocities of the processor's solution, whatever the solver. */
+/* The impulses give the velocities of the processor's solution, for every solver. */
 START_TEST(problems_are_solved_on_a_card)
 {
     static const char *const NAMES[] = {"balls_3", "box_slides", "box_without_friction",

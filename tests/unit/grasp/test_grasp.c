@@ -13,7 +13,7 @@ static tb_scene *mjcf(const char *text)
     return scene;
 }
 
-/* A jaw whose base hangs on joints of its own, like hands that come with an arm's last axes. */
+/* A jaw whose base has joints of its own, like hands with an arm's last axes. */
 static const char JAW[] =
     "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/>"
     "<body name='hand' pos='0.3 0.2 0.1'><joint name='x' type='slide' axis='1 0 0'/>"
@@ -114,7 +114,7 @@ START_TEST(the_base_is_carried_and_its_own_joints_are_left_out)
     for (int k = 0; k < 3; k++) ck_assert(m->bodies[hand].position[k] == 0);
     ck_assert_int_eq(tb_model_find(m, TB_HANDLE_SHAPE, "hand/floor"), -1);
     ck_assert_int_ge(tb_model_find(m, TB_HANDLE_SHAPE, "table"), 0);
-    /* the block's frame lies at its centre, and it stands on the table where it was put */
+    /* the block's frame is at its centre, and the block rests on the table where it was placed */
     ck_assert(m->trees[m->bodies[plan.object].tree].single_free);
     TEST_NEAR(plan.table_height, 0.5 - 0.02, 1e-12);
     TEST_NEAR(plan.object_origin.y, 0.001, 1e-12);
@@ -264,7 +264,7 @@ START_TEST(a_variant_is_the_model_compiled_anew)
                                     .force = 4};
     tb_model *variant;
     TEST_OK(tb_model_vary(base.model, &variation, &variant, &error), &error);
-    /* whoever finds models by their hash must not take it for the base */
+    /* a cache by hash must not take it for the base */
     ck_assert_str_ne(tb_model_sha256(variant), tb_model_sha256(base.model));
     r.object.friction = 0.8;
     r.object.mass = 0.3;
@@ -352,8 +352,8 @@ START_TEST(free_fingers_stay_behind_when_the_hand_is_shaken)
             /* a closed form: at rest in the world */
             ck_assert_msg(worst < 1e-5, "the finger moved by %g", worst);
         } else {
-            /* it follows what its slide forces on it: its way is second order in the angle, and
-             * gravity along the tilted slide does the rest: g angle t^2 / 2 bounds it */
+            /* the second-order motion by the slide's reaction and gravity along the tilted slide
+             * is bounded by g angle t^2 / 2 */
             ck_assert(reached > 0.05);
             ck_assert_msg(worst < 0.1 * 9.81 * 0.5 * 0.5 / 2, "the finger moved by %g", worst);
         }
@@ -403,7 +403,7 @@ START_TEST(the_carrier_follows_its_path_exactly)
 }
 END_TEST
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void refused(const tb_grasp_request *r, tb_status status, const char *field)
 {
@@ -497,8 +497,8 @@ START_TEST(samples_are_antipodal_and_repeatable)
     ck_assert_int_eq(found, COUNT);
     const double slope = atan(0.3);
     for (int i = 0; i < found; i++) {
-        /* two points of the sphere whose chord lies in both cones: its middle lies no farther from
-         * the centre than r sin(slope), and on the plane normal to the chord */
+        /* two points of the sphere whose chord lies in both cones: its middle is at most r
+         * sin(slope) from the centre, and on the plane normal to the chord */
         const tb_vec3 p = tb_v3_load(poses[i].position);
         const tb_quaternion q = tb_q_load(poses[i].orientation);
         const tb_vec3 axis = tb_q_rotate(q, tb_v3(0, 1, 0));
@@ -537,7 +537,7 @@ START_TEST(samples_are_antipodal_and_repeatable)
 }
 END_TEST
 
-/* There is no frame of the object that poses could be told in, and no end of the way up to it. */
+/* Poses need a frame of the object, and the parent chain must end. */
 START_TEST(an_object_of_two_bodies_on_the_world_is_not_sampled)
 {
     tb_grasp_pose pose;
@@ -587,7 +587,7 @@ END_TEST
 
 /* ---- on a card ---- */
 
-/* Digest of what came of three poses with some copies, played in slices of so many ns. */
+/* Digest of the results of three poses with some copies, played in slices of this many ns. */
 static uint64_t play_on_card(int64_t slice_ns)
 {
     tb_grasp_pose poses[3] = {pose_at(0, 0, 0.005), pose_at(0, 0, 0.04), pose_at(0.012, 0, 0)};
@@ -633,7 +633,7 @@ START_TEST(a_job_is_played_on_the_card_that_was_asked_for)
 {
     play_card(NULL, "2", NULL);
     find_card();
-    /* a card counts for as long as somebody has it */
+    /* a card counts as long as it is in use */
     tb_stepper *keepers[2] = {resident_stepper(0), resident_stepper(1)};
     const tb_grasp_pose pose = pose_at(0, 0, 0.005);
     tb_grasp_request r = request_of(mjcf(JAW), mjcf(BLOCK), &pose);

@@ -1,5 +1,5 @@
-/* Hands: which end of a range opens, which actuators close, what a profile gives, what is warned of;
- * and the reasons of trials. */
+/* Hands: which end of a range opens, which actuators close, values of a profile, warnings; and
+ * the reasons of trials. */
 #include "test_util.h"
 
 #include "grasp/grasp.h"
@@ -275,7 +275,8 @@ START_TEST(every_verdict_has_its_reason)
 }
 END_TEST
 
-/* Two sweeps a step do not reach 1e-13: the trial has no verdict, and the fraction leaves it out. */
+/* Two sweeps a step do not reach 1e-13: the trial has no verdict, and the fraction leaves it
+ * out. */
 START_TEST(a_step_above_the_tolerance_costs_the_verdict)
 {
     const tb_grasp_pose pose = above(0, 0, 0.01);

@@ -8,7 +8,7 @@
 #include "model/model_internal.h"
 #include "test_util.h"
 
-/* what stands around most documents */
+/* frame of most documents */
 #define MJCF(text)  "<mujoco>" text "</mujoco>"
 #define WORLD(text) MJCF("<worldbody>" text "</worldbody>")
 /* a hinged ball, 0.3 m off its axis */
@@ -36,7 +36,7 @@ static inline void mjcf_free(mjcf_case *c)
 }
 
 /* Loads, expects a refusal with this status at this line whose message begins with the place and
- * holds `words`. */
+ * contains `words`. */
 static inline void mjcf_refuses(const char *text, tb_status expected, int line, const char *words)
 {
     tb_scene *scene = NULL;

@@ -1,4 +1,4 @@
-/* Loading scenes by path: what a file is, what a mesh becomes, and how that fails. */
+/* Loading scenes by path: file types, meshes, and failures. */
 #include "test_util.h"
 
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 
-/* A folder in memory; `asked` lists what was asked for, each between bars. */
+/* A folder in memory; `asked` lists the requested names, each between bars. */
 typedef struct folder {
     const char *const *entries; /* path, text, ..., NULL */
     char asked[4096];
@@ -103,7 +103,7 @@ START_TEST(a_height_field_comes_from_the_source)
         "h.bin", "short", NULL};
     folder f = {FILES, ""};
     tb_model *model;
-    /* five bytes are no height field; that they were read is what counts */
+    /* five bytes are no height field; the test is that they were read */
     TEST_STATUS(load(&f, "h.xml", NULL, &model), TB_DATA_LOSS, &error);
     ck_assert_ptr_nonnull(strstr(f.asked, "|h.bin|"));
 }

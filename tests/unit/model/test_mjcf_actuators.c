@@ -1,4 +1,4 @@
-/* MJCF actuators: shortcuts, defaults, limits, damping ratios and what belongs to the joint. */
+/* MJCF actuators: shortcuts, defaults, limits, damping ratios and attributes of the joint. */
 #include "mjcf_util.h"
 
 /* a document with one pendulum, a tendon of it and these defaults and actuators */

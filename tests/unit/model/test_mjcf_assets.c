@@ -1,7 +1,9 @@
-/* MJCF assets that need more than reading: primitives fitted to meshes, meshes made from parameters,
+/* MJCF assets that need more than reading: primitives fitted to meshes, meshes made from
+ * parameters,
  * hulls with few vertices, images as height fields; and which of two geoms gives the surface.
  *
- * Numbers are MuJoCo 4.0.0's for the same documents: geom_size, geom_pos, body_mass, body_inertia. */
+ * Numbers are MuJoCo 4.0.0's for the same documents: geom_size, geom_pos, body_mass,
+ * body_inertia. */
 #include "mjcf_files.h"
 
 START_TEST(the_geom_of_higher_priority_gives_the_surface)
@@ -213,7 +215,7 @@ START_TEST(images_are_height_fields)
     for (int i = 0; i < 6; i++) TEST_NEAR(h->heights[i], OF_GREYS[i], 1e-15);
     mjcf_free(&c);
 
-    /* an image that ends early, one whose checksum is wrong, none at all */
+    /* a truncated image, one with a wrong checksum, and none */
     unsigned char damaged[sizeof GREY];
     memcpy(damaged, GREY, sizeof GREY);
     damaged[0x30] ^= 1;

@@ -1,6 +1,7 @@
-/* MJCF attach: subtrees of other models, of models inside of those, and of the model itself.
+/* MJCF attach: subtrees of other models, of nested models, and of the model itself.
  *
- * Numbers are MuJoCo 4.0.0's for the same files: body_mass, jnt_range, and the names of actuators. */
+ * Numbers are MuJoCo 4.0.0's for the same files: body_mass, jnt_range, and the names of actuators.
+ * */
 #include "mjcf_files.h"
 
 #define MAIN                                                                                       \
@@ -80,7 +81,7 @@ START_TEST(subtrees_of_models_come_with_what_refers_to_them)
         ck_assert_int_eq(mjcf_index(&c, TB_HANDLE_BODY, BODIES[i].name), i + 1);
         TEST_NEAR(mjcf_body(&c, BODIES[i].name)->mass, BODIES[i].mass, 1e-9);
     }
-    /* angles, limits and Euler sequences by the rules of the model that they stand in */
+    /* angles, limits and Euler sequences follow the rules of their own model */
     TEST_NEAR(mjcf_joint_of(&c, "L_a")->upper, 1, 1e-15);
     ck_assert(mjcf_joint_of(&c, "T_in_b")->limited);
     ck_assert(!mjcf_joint_of(&c, "j")->limited);
@@ -175,7 +176,7 @@ START_TEST(parts_that_do_not_come_along_are_told)
 }
 END_TEST
 
-/* Loads a document whose compiler has this rule for conflicts, with an attached model. */
+/* Loads a document with this rule for conflicts, with an attached model. */
 static tb_status merge(const char *rule, const char *own, const char *its, mjcf_case *c)
 {
     char main_text[600], other_text[600];

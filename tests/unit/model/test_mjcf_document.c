@@ -1,4 +1,5 @@
-/* MJCF documents as a whole: includes, options, what is read past and said, and hostile texts. */
+/* MJCF documents as a whole: includes, options, ignored elements with warnings, and hostile
+ * texts. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -153,7 +154,7 @@ START_TEST(hostile_documents_are_refused)
     }
     free(text);
 
-    /* attributes without end, which libxml2 would compare each with each; not those of a comment */
+    /* very many attributes, which libxml2 would compare pairwise; not those of a comment */
     enum { ATTRIBUTES = 100000 };
     text = malloc(ATTRIBUTES * 12 + 100);
     ck_assert_ptr_nonnull(text);

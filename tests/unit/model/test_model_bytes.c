@@ -78,7 +78,7 @@ START_TEST(equal_models_have_equal_bytes_however_they_were_described)
 }
 END_TEST
 
-/* Whatever orientations and axes a scene has, normalising them again changes nothing. */
+/* For any orientations and axes of a scene, normalising them again changes nothing. */
 START_TEST(random_models_come_back)
 {
     tb_random random = tb_random_stream(3, 4);

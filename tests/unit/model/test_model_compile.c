@@ -1,5 +1,5 @@
-/* What the compiler makes of a scene: numbering, trees, references, filters, and what only the
- * whole can show to be wrong. */
+/* Results of the compiler: numbering, trees, references, filters, and errors that only show in
+ * the whole model. */
 #include "model_util.h"
 
 static const tb_handle NONE = {0};
@@ -187,7 +187,7 @@ START_TEST(what_moves_needs_mass)
     compile_fails(scene, TB_INVALID_ARGUMENT, "mass", "twice");
     tb_scene_destroy(scene);
 
-    /* a massless link between joints is fine where what hangs on it resists */
+    /* a massless link between joints is fine if the bodies behind it have inertia */
     scene = new_scene();
     const tb_handle link = add_body(scene, NONE, "link");
     add_joint(scene, link, TB_JOINT_SLIDE, NULL);

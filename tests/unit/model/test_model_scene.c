@@ -1,4 +1,4 @@
-/* The scene builder refuses what is wrong and names the field. */
+/* The scene builder refuses invalid values and names the field. */
 #include "model_util.h"
 
 static const tb_handle NONE = {0};

@@ -1,4 +1,4 @@
-/* OBJ from memory: what is read, how faces become triangles, and every way to fail. */
+/* OBJ from memory: elements read, triangulation of faces, and every failure. */
 #include "test_util.h"
 
 #include "model/import/mesh/mesh_file.h"
@@ -11,7 +11,7 @@ static tb_status parse(const char *text, tb_mesh_data *mesh)
     return tb_obj_parse(text, strlen(text), "t.obj", mesh, &error);
 }
 
-/* Parses, expects a failure with this status at this line whose message holds this text. */
+/* Parses, expects a failure with this status at this line whose message contains this text. */
 static void check_failure(const char *text, tb_status expected, int line, const char *words)
 {
     tb_mesh_data mesh;
@@ -99,7 +99,7 @@ START_TEST(a_face_may_come_before_its_vertices)
     TEST_OK(parse("f 1 2 3\n" SQUARE, &mesh), &error);
     ck_assert_int_eq(mesh.number_of_triangles, 1);
     tb_mesh_data_free(&mesh);
-    /* but not by a negative index, which counts back from where it stands */
+    /* but not by a negative index, which counts back from its own line */
     check_failure("f -1 -2 -3\n" SQUARE, TB_INVALID_ARGUMENT, 1, "out of range");
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* URDF: what becomes of links, joints and meshes, and every way to fail. */
+/* URDF: links, joints and meshes as imported, and every failure. */
 #include "test_util.h"
 
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ static tb_model *compiled(const char *text, bool fixed_base)
     return model;
 }
 
-/* Loads, expects a failure with this status at this line whose message holds these words. */
+/* Loads, expects a failure with this status at this line whose message contains these words. */
 static void check_failure(const char *text, tb_status expected, int line, const char *words)
 {
     tb_scene *scene;
@@ -185,7 +185,7 @@ START_TEST(a_mimic_is_a_coupling_and_has_no_motor)
     TEST_NEAR(e->polynomial[1], -2, 0);
     tb_model_destroy(model);
 
-    /* what cannot move mimics nothing */
+    /* a fixed joint mimics nothing */
     const char *fixed = ROBOT(LINK("a") LINK("b") LINK("c")
                                   HINGE("j", "a", "b", "") "<joint name='k' type='fixed'>" ENDS(
                                       "b", "c") "<mimic joint='j'/></joint>");
@@ -315,7 +315,7 @@ START_TEST(links_without_mass_are_looked_after)
     tb_model_destroy(model);
     ck_assert(warns(FIXED(""), "link 'c' has no <inertial>: its collision shapes count at 1000"));
 
-    /* an <inertial> counts as it stands, zeros too */
+    /* an <inertial> is used as given, zeros too */
 #define ZEROS "<inertial><mass value='0'/><inertia ixx='0' iyy='0' izz='0'/></inertial>"
     model = compiled(FIXED(ZEROS), true);
     TEST_NEAR(body_named(model, "c").mass, 0, 0);

@@ -1,4 +1,5 @@
-/* Overlaps of solids against exact rational arithmetic: random pairs, and flat and touching ones. */
+/* Overlaps of solids against exact rational arithmetic: random pairs, and flat and touching
+ * ones. */
 #include "penalty/overlap.h"
 #include "penalty/exact_overlap.h"
 #include "base/random.h"
@@ -218,7 +219,7 @@ END_TEST
 
 /* ---- parts ---- */
 
-/* A bar under an arch of two legs: two overlaps, which splitting tells apart. */
+/* A bar under an arch of two legs: two overlaps, which splitting separates. */
 START_TEST(disjoint_overlaps_are_separate_parts)
 {
     static const double OUTLINE[8][2] = {{0, 0}, {1, 0}, {1, 2}, {2, 2},

@@ -21,7 +21,7 @@ static inline void made_qp_free(made_qp *made)
     tb_arena_destroy(&made->arena);
 }
 
-/* Room for a program of n variables, m constraints, `entries` numbers in their rows. */
+/* Memory for a program of n variables, m constraints, `entries` numbers in their rows. */
 static inline void made_qp_open(made_qp *made, int32_t n, int32_t half_bandwidth, int32_t m,
                                 int32_t entries)
 {
@@ -130,7 +130,7 @@ static inline void made_qp_facets(made_qp *made, uint64_t seed, int32_t pairs, i
     }
 }
 
-/* What a solve gives. */
+/* Result of a solve. */
 typedef struct solved_qp {
     uint8_t *active;
     tb_real *x, *lambda;

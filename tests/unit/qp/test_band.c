@@ -186,7 +186,7 @@ START_TEST(rows_of_a_list_are_factored_as_a_matrix_of_their_own)
 }
 END_TEST
 
-/* whatever the processor has, the sums are the same */
+/* on every processor the sums are the same */
 START_TEST(products_of_blocks_are_the_same_bytes_with_any_vectors)
 {
     enum { SIZE = 24, MOST = SIZE * SIZE };

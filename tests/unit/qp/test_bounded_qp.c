@@ -1,4 +1,5 @@
-/* Programs with bounds by a team's SCHURPA: against the library's own, and by the KKT conditions. */
+/* Programs with bounds by a team's SCHURPA: against the library's own, and by the KKT
+ * conditions. */
 #include "tribo_qp.h"
 #include "qp/bounded_qp.h"
 
@@ -12,7 +13,7 @@ static tb_arena arena;
 static tb_bounded program;
 static tb_bounded_result result;
 
-/* Room for n variables; H = G G' / n + shift. */
+/* Memory for n variables; H = G G' / n + shift. */
 static void open_program(int32_t n, tb_random *random, double shift)
 {
     tb_arena_reset(&arena);
@@ -135,7 +136,8 @@ START_TEST(random_programs_have_the_answer_that_the_library_s_own_method_has)
 }
 END_TEST
 
-/* From turn to turn f and the bounds change and H stays: a border does, whose columns leave again. */
+/* f and the bounds change from solve to solve and H stays: a border stays, whose columns may
+ * leave again. */
 START_TEST(what_changes_is_bordered_and_undone_columns_leave)
 {
     for (int seed = 0; seed < 10; seed++) {
@@ -211,7 +213,8 @@ START_TEST(sets_that_come_back_are_seen_and_single_changes_end_the_work)
 }
 END_TEST
 
-/* Programs that are all but singular, as those of redundant contacts: three in four directions have a shift alone. */
+/* Nearly singular programs, as of redundant contacts: three of four directions have a shift
+ * alone. */
 START_TEST(nearly_singular_programs_are_solved)
 {
     for (int seed = 0; seed < 20; seed++) {
@@ -232,7 +235,7 @@ START_TEST(nearly_singular_programs_are_solved)
                 program.h[i * n + j] = TB_R(sum);
             }
         }
-        if (sizeof(tb_real) == 4) program.tolerance = 1e-4; /* what floats can */
+        if (sizeof(tb_real) == 4) program.tolerance = 1e-4; /* float's accuracy */
         TEST_OK(tb_bounded_solve(&program, NULL, &result), NULL);
         ck_assert_msg(result.status == TB_OK, "seed %d: %s, %g after %d systems", seed,
                       tb_status_name(result.status), result.relative, result.iterations);

@@ -130,7 +130,7 @@ static bool solve_dense(double *a, double *x, int n)
     return true;
 }
 
-/* Best x of all sets whose x is feasible and whose multipliers are not negative. */
+/* Best x over all sets with a feasible x and nonnegative multipliers. */
 static bool enumerate_sets(const tb_qp *qp, double *best)
 {
     const int n = qp->n, m = qp->constraints;

@@ -1,5 +1,5 @@
-/* Constraints of a quadratic program that are pinned: those that hold are equalities wherever they
- * stand, those that are off might as well not be there, and both change from solve to solve. */
+/* Pinned constraints of a quadratic program: held ones are equalities at any index, dropped ones
+ * have no effect, and both change from solve to solve. */
 #include "tribo_qp.h"
 #include "qp/qp_internal.h"
 
@@ -94,7 +94,7 @@ START_TEST(facets_are_pinned_and_freed_with_one_factorization)
         for (int32_t j = 0; j < 2 * PAIRS; j++)
             if (pins[2 * j] != TB_PIN_NONE) TEST_NEAR(got.x[j], 0, 1e-13);
 
-        /* what pulls at a pinned pair may lean on either of two opposite facets */
+        /* a force on a pinned pair may be borne by either of two opposite facets */
         for (int32_t i = 0; i < 4 * PAIRS; i += 2)
             if (pins[i] == TB_PIN_HELD && got.lambda[i] < 0) {
                 got.lambda[i + 1] = -got.lambda[i];

@@ -1,4 +1,4 @@
-/* Quadratic programs through the public header: both precisions, every system, what is refused. */
+/* Quadratic programs through the public header: both precisions, every system, refusals. */
 #include "tribo_qp.h"
 #include "qp/facet_coordinates.h"
 #include "test_util.h"

@@ -1,6 +1,6 @@
-/* What the tests of the HTTP transport share: a server of the daemon's parts whose methods are the
- * tests' own, so that they can be as slow or as busy as it takes. Includes the table of methods
- * that the library would otherwise bring. */
+/* Shared by the tests of the HTTP transport: a server of the daemon's parts with test methods,
+ * which can be as slow or as busy as needed. Includes the table of methods that the library
+ * would otherwise provide. */
 #ifndef HTTP_SERVER_UTIL_H
 #define HTTP_SERVER_UTIL_H
 
@@ -21,7 +21,7 @@ typedef Tribo__V1__ListRunsResponse count_response;
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-/* What the methods saw. */
+/* Arguments that the methods saw. */
 static struct {
     pthread_mutex_t lock;
     td_call *waiting; /* the call that Wait holds */
@@ -166,7 +166,7 @@ static void flood_cancelled(td_call *call)
     td_call_finish(call, TB_CANCELLED, NULL, 0);
 }
 
-/* Streams 64 MiB and does not look whether anybody takes them. */
+/* Streams 64 MiB without regard to the reader. */
 static void burst_message(td_call *call, td_request *request)
 {
     static uint8_t data[65536];

@@ -1,4 +1,4 @@
-/* A small HTTP client on a bare socket, that can also send what no client should. */
+/* A small HTTP client on a bare socket, which can also send invalid requests. */
 #ifndef HTTP_UTIL_H
 #define HTTP_UTIL_H
 
@@ -50,7 +50,7 @@ static inline bool http_write(int s, const void *bytes, size_t size)
     return true;
 }
 
-/* Appends what comes next; false at the end of the stream. */
+/* Appends the next bytes; false at the end of the stream. */
 static inline bool http_read_more(int s, tb_bytes *bytes)
 {
     char buffer[65536];
@@ -87,7 +87,7 @@ static inline const char *http_value(const http_answer *answer, const char *name
     return "";
 }
 
-/* Reads one answer; `left` keeps what was read beyond it. False if the stream ends before. */
+/* Reads one answer; `left` keeps the bytes behind it. False if the stream ends before. */
 static inline bool http_receive_more(int s, http_answer *answer, tb_bytes *left, bool head)
 {
     memset(answer, 0, sizeof *answer);
@@ -167,7 +167,7 @@ static inline http_answer http_ask(const char *address, const char *method, cons
     return answer;
 }
 
-/* Whether the other end closes within `seconds`, whatever it says before. */
+/* True if the other end closes within `seconds`, whatever it sends before. */
 static inline bool http_closes(int s, double seconds)
 {
     struct timespec now;

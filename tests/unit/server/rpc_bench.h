@@ -165,7 +165,7 @@ static const td_method METHODS[] = {
      .message = echo},
     {.name = NULL}};
 
-/* The daemon's own table names handlers of all its parts; this one stands in for it. */
+/* Replaces the daemon's own table, which names handlers of all its parts. */
 const td_method *td_methods(void)
 {
     return METHODS;

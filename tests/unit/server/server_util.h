@@ -1,5 +1,5 @@
-/* What the tests of the daemon share: a server of real parts around a store in memory, calls
- * without a wire whose answers can be looked at, and small worlds. */
+/* Shared by the tests of the daemon: a server of real parts around a store in memory, calls
+ * without a wire with answers to inspect, and small worlds. */
 #ifndef SERVER_UTIL_H
 #define SERVER_UTIL_H
 
@@ -266,7 +266,7 @@ typedef struct test_server {
     char clock[96];  /* file that shifts the server's clock; "": none */
 } test_server;
 
-/* Starts what the configuration asks for, over the store in t->folder. */
+/* Starts the configured parts, over the store in t->folder. */
 static inline void test_server_start(test_server *t)
 {
     tb_error error = {0};
@@ -298,7 +298,7 @@ static inline void test_server_start(test_server *t)
     TEST_OK(td_sessions_recover(s->sessions, &error), &error);
 }
 
-/* Ends without checkpoints; what was queued for the store is written. */
+/* Ends without checkpoints; queued writes reach the store. */
 static inline void test_server_stop(test_server *t)
 {
     td_server *s = &t->server;

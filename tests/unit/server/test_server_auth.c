@@ -8,7 +8,7 @@
 #include "server.h"
 #include "test_util.h"
 
-/* What every test has: a store in memory, a configuration, admission. */
+/* Fixture of every test: a store in memory, a configuration, admission. */
 typedef struct fixture {
     td_config config;
     struct db *store;
@@ -45,7 +45,7 @@ static void tear_down(fixture *f)
     db_close(f->store);
 }
 
-/* One call of a method with this scope; what became of it. */
+/* Result of one call of a method with this scope. */
 static tb_status call_as(fixture *f, const char *key, td_scope scope, bool loopback,
                          td_caller *caller, double *retry_after, tb_error *error)
 {
@@ -203,7 +203,7 @@ START_TEST(a_revoked_key_ends_with_the_reload)
     tb_error error;
     set_up(&f);
     TEST_OK(call_as(&f, f.run_key, TD_SCOPE_RUN, false, NULL, NULL, &error), &error);
-    /* by the whole key, as somebody may paste it; twice does no harm */
+    /* by the whole key, as an operator may paste it; a second time does no harm */
     TEST_OK(td_auth_revoke_key(f.store, f.run_key, &error), &error);
     TEST_OK(td_auth_revoke_key(f.store, f.run_key, &error), &error);
     td_auth_reload(f.auth, &f.config);
@@ -241,7 +241,7 @@ START_TEST(a_rate_says_when_to_come_back)
     /* others have buckets of their own */
     TEST_OK(call_as(&f, f.run_key, TD_SCOPE_RUN, false, NULL, NULL, &error), &error);
 
-    /* and an address without a key has one, whatever its port */
+    /* and an address without a key has one, on any port */
     f.config.calls_per_second = 1;
     td_auth_reload(f.auth, &f.config);
     TEST_OK(call_as(&f, NULL, TD_SCOPE_NONE, false, NULL, NULL, &error), &error);
@@ -385,8 +385,8 @@ START_TEST(threads_may_admit_and_reload_at_once)
         contexts[i] = (caller_thread){&f, 0};
         pthread_create(&threads[i], NULL, call_many, &contexts[i]);
     }
-    /* reloads make the slow hash necessary again, and its ration refuses some, on a busy machine
-     * many: who was refused comes again */
+    /* a reload makes the slow hash necessary again, and its ration refuses some calls, on a busy
+     * machine many: refused callers come again */
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         ck_assert_int_ge(contexts[i].admitted, ADMITTED_AT_LEAST);
@@ -411,7 +411,7 @@ START_TEST(a_key_expires_though_it_is_remembered)
     td_auth_reload(f.auth, &f.config);
     TEST_STATUS(call_as(&f, key, TD_SCOPE_RUN, false, NULL, NULL, &error), TB_UNAUTHENTICATED,
                 &error);
-    /* who has not the whole key does not learn that there was one */
+    /* a caller without the whole key does not learn that the key existed */
     key[strlen(key) - 1] ^= 1;
     TEST_STATUS(call_as(&f, key, TD_SCOPE_RUN, false, NULL, NULL, &error), TB_UNAUTHENTICATED,
                 &error);
@@ -444,7 +444,7 @@ START_TEST(the_store_knows_the_last_use_of_a_key)
     const int64_t first = row_of(&f, f.run_key).use_time_us;
     ck_assert(first >= before - 1000 && first <= td_clock_utc_us(&clock));
     ck_assert_int_eq(row_of(&f, f.read_key).use_time_us, 0);
-    /* a busy key costs a write a minute, and the end tells the rest */
+    /* a busy key costs a write a minute, and the end writes the rest */
     usleep(20000);
     TEST_OK(call_as(&f, f.run_key, TD_SCOPE_RUN, false, NULL, NULL, &error), &error);
     td_auth_follow_store(f.auth, &f.config);

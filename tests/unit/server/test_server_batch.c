@@ -1,4 +1,4 @@
-/* What the scheduler makes of a launch on a card that fails as a whole. */
+/* The scheduler's handling of a launch that fails as a whole on a card. */
 #include "gpu/card_util.h"
 #include "schedule/scheduler_internal.h"
 #include "server.h"
@@ -17,8 +17,8 @@ static tb_status run(td_batch *batch, const td_device *device, td_metrics *metri
     return batch->entries[0].status;
 }
 
-/* One client's world diverges; then another's finds no memory: it is not told the first one's
- * certificate. */
+/* One client's world diverges; then another's finds no memory: its error must not be the first
+ * one's certificate. */
 START_TEST(a_launch_that_never_began_is_a_failure)
 {
     play_card(NULL, NULL, NULL);
@@ -39,7 +39,7 @@ START_TEST(a_launch_that_never_began_is_a_failure)
     ck_assert_int_eq(run(&batch, &device, metrics, &job), TB_OK);
     ck_assert_int_eq(first.status, TB_DIVERGED);
 
-    play_card("1000", NULL, NULL); /* somebody else has the card's memory */
+    play_card("1000", NULL, NULL); /* another process has the card's memory */
     job = (td_job){.states = &calm, .certificates = &second};
     ck_assert_int_eq(run(&batch, &device, metrics, &job), TB_RESOURCE_EXHAUSTED);
     ck_assert_int_eq(batch.error.status, TB_RESOURCE_EXHAUSTED);

@@ -1,4 +1,4 @@
-/* Calls without a transport: their life, the bounds of unpacking, and what an error tells. */
+/* Calls without a transport: their life, the bounds of unpacking, and the content of errors. */
 #include <time.h>
 
 #include "google/protobuf/any.pb-c.h"

@@ -311,7 +311,7 @@ START_TEST(what_retention_took_while_it_was_in_memory_is_stored_again_by_its_use
     tribo__v1__create_scene_response__free_unpacked(answer, NULL);
     create_asset(&t.server, "cube.obj", CUBE_OBJ, mesh);
 
-    /* a year in which nobody used them: the store lets them go, memory does not know */
+    /* unused for a year: the store deletes them, memory does not know */
     const td_clock clock = td_clock_make();
     db_sha256 digest, mesh_digest;
     db_scene scene_row;

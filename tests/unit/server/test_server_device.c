@@ -1,4 +1,5 @@
-/* Which device `auto` gives to sessions and grasp jobs, on the card that is there or on one that the
+/* Which device `auto` gives to sessions and grasp jobs, on the card that is there or on one that
+ * the
  * processor plays. */
 #include "gpu/card_util.h"
 #include "grasp/grasp.h"
@@ -11,7 +12,7 @@
 
 enum { MANY = 16, ENOUGH = 8 };
 
-/* A server that gives the card whoever has ENOUGH worlds. */
+/* A server that gives the card to sessions of ENOUGH worlds. */
 static void start_with_card(test_server *t, tb_backend_choice backend)
 {
     play_card(NULL, NULL, NULL);
@@ -90,7 +91,7 @@ START_TEST(only_shapes_that_collide_count_as_meshes)
     tb_model_destroy(model_of(tetrahedron(TB_SHAPE_MESH, false), false));
     tb_model_destroy(model_of(field(), true));
 
-    /* a listed pair collides whatever the masks say */
+    /* a listed pair collides under any masks */
     tb_scene *scene = tetrahedron(TB_SHAPE_MESH, false);
     tb_shape_def plane = tb_shape_defaults();
     tb_pair_def pair = tb_pair_defaults();
@@ -106,7 +107,7 @@ END_TEST
 
 /* ---- sessions ---- */
 
-/* Where a session of `worlds` copies of the model, which is taken over, comes to stand. */
+/* The device of a session of `worlds` copies of the model, which is taken over. */
 static void expect_session(td_server *s, tb_model *model, int worlds, const char *named,
                            const char *device)
 {
@@ -136,7 +137,7 @@ START_TEST(many_worlds_get_the_card_unless_meshes_collide_in_them)
     expect_session(s, model_of(tetrahedron(TB_SHAPE_MESH, false), false), MANY, "", "gpu:0");
     expect_session(s, model_of(tetrahedron(TB_SHAPE_MESH, true), true), MANY, "", "cpu");
     expect_session(s, model_of(field(), true), MANY, "", "cpu");
-    /* who insists gets it */
+    /* an explicit choice is honoured */
     expect_session(s, model_of(tetrahedron(TB_SHAPE_MESH, true), true), MANY, "gpu:0", "gpu:0");
     test_server_stop(&t);
 
@@ -165,7 +166,7 @@ START_TEST(a_large_world_gets_the_card_unless_meshes_collide_in_it)
 }
 END_TEST
 
-/* ---- what is known of the steps ---- */
+/* ---- measured paces ---- */
 
 static const char *chosen_for(test_server *t, td_device_wish *wish)
 {
@@ -204,7 +205,7 @@ START_TEST(what_was_stepped_on_both_is_given_to_the_quicker)
     ck_assert_int_eq(atomic_load(&card->chosen_by_pace), 0);
     td_device_note(&t.server, card, 77, 16 * 1024, 2 * 16 * 1024 * 1e5 / threads);
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
-    /* nor of one: what 1,024 take in a little while does not make a card quick */
+    /* nor of one: a short time for 1,024 worlds does not make a card fast */
     wish.worlds = 1;
     td_device_note(&t.server, card, 77, 1024, 1e5);
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
@@ -217,7 +218,7 @@ START_TEST(what_was_stepped_on_both_is_given_to_the_quicker)
     td_device_note(&t.server, card, 78, 40, 0.9 * 40 * 1e6 / fmin(threads, 40));
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
     ck_assert_int_eq(atomic_load(&card->chosen_by_pace), 1);
-    /* not those in which meshes collide, not where the operator said how many */
+    /* not scenes in which meshes collide, and not with an operator's threshold */
     wish.meshes = true;
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
     wish.meshes = false;
@@ -247,7 +248,7 @@ START_TEST(what_was_stepped_on_one_tries_the_other_where_little_is_lost)
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
     wish.ends = true;
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
-    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0"); /* somebody tries it already */
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0"); /* a trial runs already */
     wish.pace = 78;
     td_device_note(&t.server, card, 78, 3000, 1e6);
     wish.worlds = 10000; /* too much for a job */
@@ -274,7 +275,7 @@ START_TEST(what_was_stepped_on_one_tries_the_other_where_little_is_lost)
 }
 END_TEST
 
-/* Steps a session of `worlds` copies of the scene where it is told to. */
+/* Steps a session of `worlds` copies of the scene on its device. */
 static void step_there(td_server *s, const td_scene *scene, int worlds, const char *device)
 {
     char id[33];
@@ -433,7 +434,8 @@ START_TEST(grasps_of_triangles_are_played_on_the_processors)
 }
 END_TEST
 
-/* By size the first ones go to the card; once both kinds have played such grasps, nothing is chosen by
+/* By size the first ones go to the card; once both kinds have played such grasps, nothing is chosen
+ * by
  * size any longer. */
 START_TEST(grasps_leave_their_pace)
 {

@@ -1,4 +1,4 @@
-/* Who counts as a caller on loopback, and which framing of a request is refused. */
+/* Which callers count as loopback, and which framings of a request are refused. */
 #include <string.h>
 
 #include "wire/descriptors.h"
@@ -53,7 +53,7 @@ START_TEST(hosts_and_names_are_judged)
 }
 END_TEST
 
-/* What is wrong with a request of these "name: value" pairs; NULL-terminated. */
+/* The fault of a request with these "name: value" pairs; NULL-terminated. */
 static const char *fault_of(const char *const *pairs)
 {
     td_framing framing = {0};

@@ -16,7 +16,8 @@ static const char BLOCK[] =
 
 enum { MOST_POSES = 300 };
 
-/* A request with room for its parts; poses sink one after the other from 8 mm above the middle. */
+/* A request with memory for its parts; poses sink one after the other from 8 mm above the
+ * middle. */
 typedef struct asking {
     Tribo__V1__EvaluateGraspsRequest request;
     Tribo__V1__GraspObject object;
@@ -220,7 +221,7 @@ START_TEST(results_are_the_librarys_and_come_in_order)
 }
 END_TEST
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void refused(td_server *s, asking *a, tb_status status, const char *field)
 {
@@ -447,7 +448,7 @@ START_TEST(a_problem_is_solved_as_the_library_solves_it)
     ck_assert_int_eq(m->reactions->shape[1], info.dimension);
     tribo__v1__solve_problem_response__free_unpacked(m, NULL);
 
-    /* what was answered is in the store */
+    /* answered jobs are in the store */
     const db_run_filter filter = {.kind = TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE};
     TEST_OK(db_list_runs(t.server.db, &filter, "", &run, 1, &count, next, &error), &error);
     ck_assert_int_eq(count, 1);

@@ -395,7 +395,7 @@ START_TEST(grpc_web_has_trailers_in_the_body)
     ck_assert_uint_eq(next_frame(&answer.body, &position, &message, &size), 0x80);
     http_answer_free(&answer);
 
-    /* an error, with what the header may not hold escaped and the details beside it */
+    /* an error, with characters escaped that the header may not hold and the details beside it */
     answer = post_frame("Fail", WEB, 0, "", 0);
     position = 0;
     ck_assert_uint_eq(next_frame(&answer.body, &position, &message, &size), 0x80);
@@ -461,7 +461,7 @@ START_TEST(a_stalled_reader_holds_up_nobody_and_costs_no_memory)
     start();
     const int s = http_connect(at);
     http_send(s, "POST", "/tribo.v1.Test/Flood", STREAM_PROTO, "\0\0\0\0\0", 5);
-    /* until the socket is full and the flood stands still */
+    /* until the socket is full and the flood stops */
     int before = -1, now = 0;
     for (int i = 0; i < 200 && before != now; i++) {
         usleep(50000);

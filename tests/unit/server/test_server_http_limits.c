@@ -102,7 +102,7 @@ static int begin_call(void)
     return s;
 }
 
-/* A call whose body is promised and has not come. */
+/* A call whose promised body has not come. */
 static int begin_upload(void)
 {
     char answer[64] = "";
@@ -179,7 +179,7 @@ START_TEST(connections_and_headers_are_limited)
     for (int i = 0; i < 3; i++) close(open[i]);
     EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
 
-    /* of those that are idle and have shown no key the one that has been so for longest makes room */
+    /* of the idle connections without a key, the longest idle one closes */
     for (int i = 0; i < 3; i++) {
         open[i] = http_connect(at);
         http_send(open[i], "POST", "/tribo.v1.Test/Size", JSON, "{}", 2);
@@ -351,7 +351,7 @@ START_TEST(stopping_lets_calls_finish_and_answers_health)
     close(w);
     stop();
 
-    /* what does not finish in time is told so */
+    /* a call that does not finish in time gets an error */
     prepare();
     start();
     limit = 0.2;

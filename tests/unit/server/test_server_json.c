@@ -250,7 +250,7 @@ START_TEST(the_form_is_canonical)
     scene.text = empty;
     prints(&scene.base, "{\"text\":\"\"}");
 
-    /* bytes that are no UTF-8 do not make the document one that nobody reads */
+    /* bytes that are not UTF-8 must not make the document unreadable */
     char broken[] = "a\xff\xc0\x80z\xed\xa0\x80";
     runs = (Tribo__V1__ListRunsRequest)TRIBO__V1__LIST_RUNS_REQUEST__INIT;
     runs.scene_id = broken;
@@ -297,7 +297,7 @@ START_TEST(error_details_have_their_own_forms)
 }
 END_TEST
 
-/* ---- what is read ---- */
+/* ---- accepted input ---- */
 
 /* Both texts mean the same message. */
 static void means(const ProtobufCMessageDescriptor *type, const char *text, const char *same)
@@ -337,7 +337,7 @@ START_TEST(other_forms_are_read_too)
     means(stream, "{\"tag\":\"18446744073709551615\"}", "{\"tag\":\"18446744073709551615\"}");
     const ProtobufCMessageDescriptor *grasp = &tribo__v1__evaluate_grasps_request__descriptor;
     means(grasp, "{\"confidence\":\"0.5\"}", "{\"confidence\":0.5}");
-    /* as JavaScript writes 1e20; whole numbers beside it stay what they are */
+    /* as JavaScript writes 1e20; whole numbers next to it are unchanged */
     means(grasp, "{\"confidence\":100000000000000000000,\"priority\":2}",
           "{\"confidence\":1e20,\"priority\":\"PRIORITY_NORMAL\"}");
     /* null chooses no member of a oneof */
@@ -422,7 +422,7 @@ START_TEST(whole_numbers_are_exact)
 }
 END_TEST
 
-/* ---- what is refused ---- */
+/* ---- refused input ---- */
 
 START_TEST(refusals_name_the_place)
 {

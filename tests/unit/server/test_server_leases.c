@@ -1,5 +1,5 @@
-/* Leases: a thread that brings a short job to an idle device does it there and then, and no byte of
- * any result tells. */
+/* Leases: a thread that brings a short job to an idle device computes it itself, with the same
+ * bytes. */
 #include "server/scheduler_util.h"
 
 /* A job that may be leased, and how long its steps are said to take. */
@@ -34,7 +34,7 @@ START_TEST(a_short_job_leases_an_idle_device_and_its_bytes_are_those_of_the_owne
             prepare_at_once(&job, "one", states[owner_only], 1 + i % 7, 2000);
             job.job.options.report_energy = i % 3 == 0; /* in launches of one step */
             ck_assert_int_eq(submit(&f, &job, NULL), TB_OK);
-            /* what was leased is done by now, unless it took much longer than it was said to */
+            /* the leased job is done by now, unless it took much longer than its estimate */
             wait_done(&job);
             ck_assert_int_eq(job.status, TB_OK);
             ck_assert_int_eq(job.job.steps_done, 1 + i % 7);

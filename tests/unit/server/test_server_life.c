@@ -1,4 +1,4 @@
-/* The server as a whole: made, warmed up, reloaded, drained; and what systemd is told. */
+/* The server as a whole: creation, warm-up, reload, drain; and its messages to systemd. */
 #include <arpa/inet.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -10,7 +10,8 @@
 #include "server.h"
 #include "test_util.h"
 
-/* ---- sd_notify -------------------------------------------------------------------------------- */
+/* ---- sd_notify
+ * -------------------------------------------------------------------------------- */
 
 /* A socket under this name ('@': abstract) that NOTIFY_SOCKET leads to. */
 static int listen_as(const char *name)
@@ -52,7 +53,7 @@ START_TEST(systemd_hears_what_the_daemon_is_at)
     unlink(path);
     rmdir(folder);
 
-    /* nobody listens, nonsense, not set */
+    /* no listener, nonsense, not set */
     ck_assert(!td_notify("READY=1"));
     setenv("NOTIFY_SOCKET", "relative", 1);
     ck_assert(!td_notify("READY=1"));
@@ -79,7 +80,8 @@ START_TEST(the_watchdog_is_for_this_process_only)
 }
 END_TEST
 
-/* ---- the server ------------------------------------------------------------------------------- */
+/* ---- the server
+ * ------------------------------------------------------------------------------- */
 
 static td_config config_for_tests(void)
 {
@@ -141,7 +143,7 @@ START_TEST(a_server_starts_serves_drains_and_ends)
     ck_assert(td_server_drain(server));
     ck_assert(!atomic_load(&server->ready));
     ck_assert(atomic_load(&server->draining));
-    /* health is told until the end */
+    /* health is reported until the end */
     ck_assert_int_eq(http_status(http, "/readyz"), 503);
     ck_assert_int_eq(http_status(http, "/livez"), 200);
     td_server_destroy(server);
@@ -197,7 +199,7 @@ START_TEST(a_reload_changes_limits_and_keeps_the_rest)
     ck_assert_int_eq(now->sessions, 5);
     ck_assert_int_eq(now->threads, before->threads);
     ck_assert_str_eq(now->http_address, "127.0.0.1:0");
-    /* whoever still reads the old one reads what it was */
+    /* readers of the old configuration keep the old values */
     ck_assert_int_ne(before->sessions, 5);
     td_server_destroy(server);
 }

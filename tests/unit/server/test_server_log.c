@@ -22,7 +22,7 @@ static void capture(void)
     dup2(captured, STDERR_FILENO);
 }
 
-/* Gives standard error back, and what was written to it; the caller frees. */
+/* Restores standard error, and returns the captured text; the caller frees it. */
 static char *release(void)
 {
     dup2(kept_stderr, STDERR_FILENO);

@@ -60,7 +60,7 @@ START_TEST(a_histogram_sums_up_its_buckets)
     const double seconds[] = {5e-7, 1e-6, 1.5e-6, 0.003, 100, 1000, -1, NAN};
     for (size_t i = 0; i < 8; i++) td_metrics_observe(metrics, TD_HISTOGRAM_COMPUTE, seconds[i]);
     char *page = page_of(metrics);
-    /* below and at an edge; what is negative or no number counts as 0 */
+    /* below and at an edge; negative values and NaN count as 0 */
     TEST_NEAR(value_of(page, "tribod_compute_seconds_bucket{le=\"1e-06\"}"), 4, 0);
     TEST_NEAR(value_of(page, "tribod_compute_seconds_bucket{le=\"2e-06\"}"), 5, 0);
     TEST_NEAR(value_of(page, "tribod_compute_seconds_bucket{le=\"0.002\"}"), 5, 0);

@@ -1,4 +1,4 @@
-/* What paces remember of the steps of a scene, and what they make of it. */
+/* Paces: the remembered step times of a scene, and the choices made from them. */
 #include "schedule/pace.h"
 #include "server/server_util.h"
 
@@ -70,7 +70,7 @@ START_TEST(what_a_card_takes_lies_between_its_measurements)
     /* of one world and of thousands that says nothing */
     ck_assert_double_eq(known(paces, 7, TB_BACKEND_GPU, 1), 0);
     ck_assert_double_eq(known(paces, 7, TB_BACKEND_GPU, 8000), 0);
-    /* what is measured there counts more */
+    /* measurements there weigh more */
     td_pace_note(paces, 7, TB_BACKEND_GPU, 1000, 1100, 0);
     const double between = known(paces, 7, TB_BACKEND_GPU, 400);
     ck_assert_double_ge(between, 1000);

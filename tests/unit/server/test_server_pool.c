@@ -8,7 +8,7 @@
 
 enum { ORDER = 64 };
 
-/* Jobs that note who ran, the first of which waits at a gate. */
+/* Jobs that record their order, the first of which waits at a gate. */
 typedef struct record {
     atomic_bool open;
     atomic_int count;

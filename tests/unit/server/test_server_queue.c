@@ -8,7 +8,7 @@ static const int64_t NOW = 5000000000; /* ns */
 
 enum { JOBS = 64 };
 
-/* A queue with jobs of one world whose steps take a millisecond each. */
+/* A queue with jobs of one world, one millisecond a step. */
 typedef struct fixture {
     td_queue queue;
     td_job jobs[JOBS];
@@ -77,7 +77,7 @@ START_TEST(a_short_job_takes_turns_with_the_long_ones_of_its_client)
     wait_in_line(f, one, TD_PRIORITY_NORMAL, 1);
     /* 5 ms of its own; beside it two that get as much and a slice, and one that is soon done */
     TEST_NEAR(done_after(f, one, TD_PRIORITY_NORMAL, 5), 5 + 6 + 6 + 1, 1e-9);
-    /* what is being computed is in no list, and counts */
+    /* a running job is in no list, and counts */
     one->backlog_ns[TD_PRIORITY_NORMAL] += 3 * MS;
     TEST_NEAR(done_after(f, one, TD_PRIORITY_NORMAL, 5), 5 + 6 + 6 + 1 + 3, 1e-9);
     free(f);
@@ -249,7 +249,7 @@ START_TEST(a_deadline_is_met_beside_hours_of_work_of_the_same_client)
     TEST_STATUS(r.status, TB_OK, &error);
     ck_assert(!atomic_load(&hours.done));
 
-    /* what nobody can do in time is refused as before */
+    /* jobs that cannot be done in time are refused as before */
     prepare(&r, "one", state, 1000000000);
     r.job.call = &call->call;
     call->call.deadline_ns = td_monotonic_ns() + 1000000000;

@@ -242,7 +242,7 @@ START_TEST(a_reader_that_stalls_costs_little_and_slows_nobody)
 }
 END_TEST
 
-/* ---- what must not come in ---- */
+/* ---- refused connections ---- */
 
 /* Sends these bytes to Echo or Blob; gives the code. */
 static grpc_status_code send_raw(client *c, const char *path, tb_bytes bytes)

@@ -29,7 +29,7 @@ START_TEST(a_port_in_use_is_refused_by_name)
 }
 END_TEST
 
-/* Makes a socket file that nobody serves. */
+/* Makes a socket file without a server. */
 static void leave_socket(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -158,7 +158,7 @@ START_TEST(tls_and_mutual_tls_are_spoken)
 }
 END_TEST
 
-/* A connection whose client has sent `size` bytes of a handshake and says nothing more. */
+/* A connection whose client has sent `size` bytes of a handshake and no more. */
 static int stall(const bench *b, const uint8_t *said, size_t size)
 {
     const char *address = td_rpc_address(b->server.rpc);

@@ -1,5 +1,5 @@
-/* What the gRPC transport serves beside the daemon's own methods: health, and reflection in both of
- * its versions. */
+/* Services of the gRPC transport beside the daemon's own methods: health, and reflection in both
+ * versions. */
 #include "grpc/reflection/v1/reflection.pb-c.h"
 #include "server/rpc_bench.h"
 
@@ -58,7 +58,7 @@ START_TEST(health_is_watched)
     expect_health(&call, HEALTH(NOT_SERVING));
     td_rpc_set_serving(b.server.rpc, true);
     expect_health(&call, HEALTH(SERVING));
-    bench_stop(&b); /* the end is told too */
+    bench_stop(&b); /* the end is reported too */
     expect_health(&call, HEALTH(NOT_SERVING));
     ck_assert_ptr_null(call_receive(&call, HEALTH_TYPE));
     ck_assert_int_eq(call_status(&call), GRPC_STATUS_UNAVAILABLE);
@@ -117,7 +117,7 @@ static void reflect(client *c, const char *path)
     for (size_t i = 0; i < sizeof SYMBOLS / sizeof SYMBOLS[0]; i++) {
         r = ask(&call, ASK(FILE_CONTAINING_SYMBOL), SYMBOLS[i]);
         ck_assert_int_eq(r->message_response_case, REPLY(FILE_DESCRIPTOR_RESPONSE));
-        /* the file, and what it imports */
+        /* the file and its imports */
         ck_assert_uint_ge(r->file_descriptor_response->n_file_descriptor_proto, 3);
         ck_assert(
             holds(r->file_descriptor_response->file_descriptor_proto[0], "tribo/v1/grasp.proto"));

@@ -4,7 +4,7 @@
 #include "handlers/run_message.h"
 #include "server/server_util.h"
 
-/* A server with what the Runs service uses: store, workers, clock. */
+/* A server with the parts that the Runs service uses: store, workers, clock. */
 static test_server *begin(void)
 {
     static test_server t;
@@ -27,7 +27,7 @@ static void end(test_server *t)
     td_metrics_destroy(t->server.metrics);
 }
 
-/* A unary call by somebody with a scope; NULL for a failure, which must be the expected one. */
+/* A unary call by a caller with a scope; NULL for a failure, which must be the expected one. */
 static void *ask(test_server *t, const char *method, const char *client, td_scope scope,
                  const void *request, tb_status expected, const char *field)
 {
@@ -155,7 +155,7 @@ START_TEST(a_run_comes_with_its_history)
     answer = ask(t, "GetRun", "root", TD_SCOPE_ADMIN, &request, TB_OK, NULL);
     ck_assert_uint_eq(answer->n_summaries, 150);
     FREE(answer);
-    /* somebody else's is not there */
+    /* another owner's is hidden */
     ask(t, "GetRun", "guest", TD_SCOPE_RUN, &request, TB_NOT_FOUND, "run_id");
     end(t);
 }

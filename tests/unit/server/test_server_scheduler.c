@@ -1,4 +1,5 @@
-/* The scheduler with its real owner thread: order, bounds, deadlines, and that merging changes no byte
+/* The scheduler with its real owner thread: order, bounds, deadlines, and that merging changes no
+ * byte
  * of any result. Leases have tests of their own. */
 #include "server/scheduler_util.h"
 
@@ -162,7 +163,7 @@ START_TEST(a_full_queue_refuses_at_once_and_says_when_to_come_back)
     ck_assert_double_gt(retry_after, 0);
     ck_assert_int_eq(td_metrics_get(f.server.metrics, TD_METRIC_QUEUE_REFUSED), 1);
 
-    /* somebody else's flood does not lock a client out */
+    /* one client's flood does not lock another out */
     ck_assert_int_eq(submit(&f, &jobs[5], NULL), TB_OK);
     unblock(&blocker);
     for (int i = 0; i < 6; i++)

@@ -1,5 +1,5 @@
-/* Sessions through their handlers: owners, leases, quotas, snapshots, forks, and what comes back
- * from the store. */
+/* Sessions through their handlers: owners, leases, quotas, snapshots, forks, and recovery from
+ * the store. */
 #include "server/session_util.h"
 
 #include "tribo/v1/runs.pb-c.h"
@@ -151,7 +151,7 @@ START_TEST(a_lease_is_renewed_by_calls_and_ends_the_session_when_it_runs_out)
         TEST_NEAR(left, 100, 5);
         tribo__v1__heartbeat_response__free_unpacked(answer, NULL);
     }
-    /* the reaper looks by itself, and counts what it has ended */
+    /* the reaper runs by itself, and counts the ended sessions */
     shift_clock(&t, 345);
     int64_t expired = 0;
     for (int i = 0; i < 200 && expired == 0; i++) {
@@ -192,7 +192,7 @@ START_TEST(setting_the_wall_clock_ends_no_lease)
     td_sessions_reap(t.server.sessions);
     ck_assert_int_eq(td_sessions_count(t.server.sessions), 1);
 
-    /* callers are told the end of the lease in the time that is set now */
+    /* callers get the end of the lease by the current setting */
     Tribo__V1__HeartbeatRequest h = TRIBO__V1__HEARTBEAT_REQUEST__INIT;
     h.session_id = id;
     Tribo__V1__HeartbeatResponse *answer =
@@ -228,7 +228,7 @@ START_TEST(a_restored_session_goes_on_bit_by_bit)
     digest_of(&t.server, "one", id, again);
     ck_assert_str_eq(after, again);
 
-    /* nobody else's, and nothing that does not fit */
+    /* no other owner's, and none of another scene */
     open_pile(&t.server, "two", 4, 3, other);
     ck_assert_int_eq(restore_session(&t.server, "two", other, snapshot, &error), TB_NOT_FOUND);
     open_pile(&t.server, "one", 4, 2, other);

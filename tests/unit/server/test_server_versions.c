@@ -1,10 +1,11 @@
-/* What another version kept: a snapshot or checkpoint whose format this build does not read, or
- * whose model is not the session's, is refused with the two named, and everything else goes on. */
+/* Data of another version: a snapshot or checkpoint in a format that this build does not read,
+ * or of another model than the session's, is refused with both named, and everything else goes
+ * on. */
 #include "server/session_util.h"
 
-/* What stands in a snapshot's bytes, as session_store.c and state_once.c lay it: for the store
- * "TDWORLD", format, worlds and a table of sizes; for each world "TBSTATE", format, status, and the
- * SHA-256 of the model, and at its end a checksum of what stands before. */
+/* Layout of a snapshot's bytes, as session_store.c and state_once.c write it: for the store
+ * "TDWORLD", format, worlds and a table of sizes; for each world "TBSTATE", format, status, and
+ * the SHA-256 of the model, and at its end a checksum of the bytes before. */
 enum { STORED_FORMAT = 8, STORED_SIZE = 16, STORED_WORLD = 24, WORLD_FORMAT = 8, WORLD_MODEL = 16 };
 
 static void put_u32(unsigned char *bytes, size_t at, uint32_t number)
@@ -12,7 +13,7 @@ static void put_u32(unsigned char *bytes, size_t at, uint32_t number)
     memcpy(bytes + at, &number, sizeof number);
 }
 
-/* The checksum of a world whose bytes another build has written, so that they are whole. */
+/* The checksum of a world written by another build, so that the bytes are valid. */
 static void seal_world(unsigned char *world, size_t size)
 {
     uint64_t hash = 0xcbf29ce484222325u, word;
@@ -39,7 +40,7 @@ static Tribo__V1__SnapshotResponse *world_bytes(td_server *s, const char *id)
     return snapshot;
 }
 
-/* Expects a refusal whose message has both words in it. */
+/* Expects a refusal whose message contains both words. */
 static void refuse(td_server *s, const char *id, ProtobufCBinaryData *data, tb_status expected,
                    const char *word, const char *other)
 {
@@ -97,7 +98,7 @@ START_TEST(bytes_of_another_format_or_model_are_refused)
 }
 END_TEST
 
-/* ---- what lies in the store ---- */
+/* ---- contents of the store ---- */
 
 static void on_kept(void *context, tb_status status, const tb_error *error)
 {

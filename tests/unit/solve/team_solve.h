@@ -17,7 +17,7 @@ typedef struct team_solve_call {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* DATA_LOSS where the lanes do not agree about what they did. `solution` comes with its arrays. */
+/* DATA_LOSS if the lanes' results differ. `solution` comes with its arrays. */
 #define team_solve TB_SYMBOL(team_solve)
 tb_status team_solve(const team_solve_call *call, tb_solution *solution);
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* newton and auto: slopes of the laws against differences, known answers, agreement with sor for every law, what sor leaves, warm starts, failures. */
+/* newton and auto: slopes of the laws against differences, known answers, agreement with sor for
+ * every law, refinement of sor's result, warm starts, failures. */
 #include "test_util.h"
 
 #include "problem_util.h"
@@ -133,7 +134,7 @@ END_TEST
 
 /* ---- against sor ---- */
 
-/* One law or all of them between random pairs of ten bodies; what is bilateral couples two rows. */
+/* One law or all of them between random pairs of ten bodies; bilateral blocks couple two rows. */
 static void random_of_law(tb_law law, bool all, uint64_t seed, bool compliant)
 {
     static const int ROWS[] = {1, 2, 3, 4, 6, 2, 1};
@@ -216,7 +217,7 @@ START_TEST(a_matrix_that_is_not_symmetric_is_used_as_given)
 }
 END_TEST
 
-/* ---- what sor leaves ---- */
+/* ---- after sor ---- */
 
 /* Boxes upon each other, each as heavy as `ratio` of the one below, four contacts between each pair
  * and none at the same place: 12 rows for 6 dofs. */
@@ -302,8 +303,8 @@ START_TEST(a_warm_start_needs_less_than_a_cold_one)
 }
 END_TEST
 
-/* Cold loads of a stack that sweeps cannot bear: whoever remembers does not sweep in vain again and
- * again, but looks at sweeps from time to time; and where they do, they come back. */
+/* Cold loads of a stack on which sweeps fail: with a history `auto` does not sweep in vain each
+ * time, but tries sweeps now and then; and where sweeps work, it returns to them. */
 START_TEST(auto_begins_with_what_was_the_cheaper_way)
 {
     enum { SOLVES = 60 };
@@ -322,7 +323,7 @@ START_TEST(auto_begins_with_what_was_the_cheaper_way)
         made_solve_warm(&made.problem, &options, warm, &one);
         TEST_STATUS(one.solution.status, TB_OK, NULL);
         const int32_t made_here = one.solution.iterations - one.solution.work.linear_solves;
-        begun += made_here <= 5; /* those that Newton makes itself */
+        begun += made_here <= 5; /* factorizations of Newton itself */
         sweeps += made_here;
     }
     ck_assert_msg(begun > SOLVES / 4 && begun < SOLVES, "Newton began %d of %d", begun, SOLVES);
@@ -417,7 +418,7 @@ START_TEST(what_cannot_be_reached_is_said_and_costs_no_more_than_allowed)
         TEST_NEAR(one.xi[1], -1, 0.1);
         ck_assert(fabs(one.lambda[0]) < 100);
 
-        /* nothing stops what has no mass behind it */
+        /* a massless dof cannot be stopped */
         const double y[18] = {0}, c[3] = {-1, 0.5, 0};
         sphere_on_floor(0.7, -1, 0.5);
         made_add(&made, TB_LAW_COULOMB, 3, TB_R(0.5), 0, 6, 0, 0, y, c);
@@ -426,7 +427,7 @@ START_TEST(what_cannot_be_reached_is_said_and_costs_no_more_than_allowed)
         ck_assert(one.lambda[3] == 0 && one.lambda[4] == 0 && one.lambda[5] == 0);
         TEST_NEAR(one.lambda[0], 2, 1e-9);
 
-        /* beyond what rounding allows */
+        /* beyond rounding */
         made_random(&made, 3, 60, 20, 0.5, 1);
         options.tolerance = 1e-18;
         made_solve(&made.problem, &options, NULL, &one);

@@ -40,7 +40,7 @@ START_TEST(beyond_their_rounding_floats_say_so_and_stay_finite)
 }
 END_TEST
 
-/* The residual of impulses, with what is left of them or without. */
+/* The residual of impulses, with or without their rounding. */
 static double residual_of(const tb_problem *problem, const tb_real *lambda, const tb_real *fine)
 {
     tb_arena arena;
@@ -67,11 +67,12 @@ START_TEST(what_rounding_leaves_of_impulses_goes_on)
         if (one.solution.status != TB_OK) continue;
         ck_assert(one.solution.has_fine);
         const double whole = residual_of(&made.problem, one.lambda, one.fine);
-        ck_assert(whole == one.solution.residuals.natural); /* what is said is what leaves */
+        ck_assert(whole ==
+                  one.solution.residuals.natural); /* the reported residual is that of the result */
         better += whole < residual_of(&made.problem, one.lambda, NULL);
 
-        /* and it is a start: with it nothing is left to do, but where contacts slip, whose rims a
-         * projection finds again only to within rounding */
+        /* and it is a start: no work is left, but at slipping contacts, whose rims a projection
+         * meets only to within rounding */
         const tb_warm_start again = {
             .lambda = one.lambda, .fine = one.fine, .statuses = one.statuses};
         options.tolerance = whole * 1.001;

@@ -1,4 +1,4 @@
-/* What newton solves its steps with: the sparse LU against its own product, large graphs, and the
+/* Parts of newton's linear solves: the sparse LU against its own product, large graphs, and the
  * factor of an earlier matrix against a factorization of the matrix itself. */
 #include "test_util.h"
 
@@ -155,13 +155,13 @@ END_TEST
 enum { BODIES = 60, CONTACTS = 150 };
 static made_problem made;
 
-/* A step's matrix: what each block of a problem adds to it and asks for. */
+/* A step's matrix: each block's term and its right side. */
 typedef struct made_step {
     double weight[CONTACTS], slope[18 * CONTACTS], prox_gap[3 * CONTACTS];
     uint8_t statuses[CONTACTS];
 } made_step;
 
-/* sticks: D = 1; slips along the second tangent: what Alart and Curnier's slope looks like there */
+/* sticks: D = 1; slips along the second tangent: Alart and Curnier's slope there */
 static void set_status(made_step *step, int b, tb_contact_status status, double turn)
 {
     double *d = step->slope + 18 * b;
@@ -342,7 +342,8 @@ END_TEST
 
 /* ---- many bodies ---- */
 
-/* A row of bodies, each in contact with the next and with the ground: as random as made_random's. */
+/* A row of bodies, each in contact with the next and with the ground: as random as
+ * made_random's. */
 START_TEST(newton_solves_rows_of_twenty_thousand_bodies)
 {
     enum { MANY = 20000, BLOCKS = 2 * MANY - 1, ROWS = 3 * BLOCKS };

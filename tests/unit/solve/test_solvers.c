@@ -186,7 +186,7 @@ START_TEST(rows_without_mass_behind_them_are_left_alone)
         made_solve(&made.problem, &options, NULL, &one);
         ck_assert(one.lambda[3] == 0 && one.lambda[4] == 0 && one.lambda[5] == 0);
         TEST_NEAR(one.lambda[0], 2, 1e-9);
-        ck_assert(one.solution.status == TB_NOT_CONVERGED); /* nothing stops what has no mass */
+        ck_assert(one.solution.status == TB_NOT_CONVERGED); /* a massless dof cannot be stopped */
     }
 }
 END_TEST
@@ -387,7 +387,8 @@ START_TEST(the_same_problem_gives_the_same_bytes)
 }
 END_TEST
 
-/* The answer is unique with few contacts on many dofs; colours change the order, threads nothing. */
+/* The answer is unique with few contacts on many dofs; colours change the order, threads
+ * nothing. */
 START_TEST(coloured_agrees_with_sor_on_any_number_of_threads)
 {
     made_random(&made, 109, 90, 60, 0.5, 1);

@@ -28,7 +28,7 @@ START_TEST(residuals_of_floats_are_sums_in_double)
     made_given(&given, &made);
     const tb_solve_options options = made_options("sor", 1e-4);
     made_solve(&made.problem, &options, NULL, &one);
-    /* xi by hand in double: what is reported is its rounding */
+    /* xi by hand in double: the reported xi is its rounding */
     const int32_t n = made.problem.number_of_rows;
     double s[180] = {0};
     for (int32_t b = 0; b < made.problem.number_of_blocks; b++) {

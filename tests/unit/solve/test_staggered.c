@@ -122,8 +122,8 @@ START_TEST(what_slides_along_a_corner_is_exact_and_else_the_residual_says_how_fa
 }
 END_TEST
 
-/* What is closed sticks: the answer in space is exact with several contacts, too. Of other seeds
- * turns go round whatever is done (1 and 5), as they may, and that is said, soon. */
+/* Closed contacts stick, so the answer in space is exact with several contacts, too. With other
+ * seeds turns cycle (1 and 5), as they may, and the solver reports it soon. */
 START_TEST(large_friction_in_space_reaches_the_tolerance_or_says_that_it_does_not)
 {
     for (uint64_t seed = 0; seed < 6; seed++) {
@@ -239,7 +239,7 @@ START_TEST(equalities_and_boxes_take_part)
     TEST_NEAR(one.lambda[1], 1, 1e-10);                  /* all that the motor has */
     TEST_NEAR(one.xi[0], 0, 1e-10);                      /* together */
     ck_assert(one.lambda[2] > 0.1 && one.xi[2] < 1e-10); /* the stop is met */
-    motor->upper = TB_R(INFINITY);                       /* and now it has what it wants */
+    motor->upper = TB_R(INFINITY);                       /* and now its bound suffices */
     made_solve(&made.problem, &options, NULL, &one);
     ck_assert(one.lambda[1] > 1);
 }
@@ -303,8 +303,8 @@ static void make_part(tb_staggered_program *part, bool friction, bool large, con
     TEST_OK(tb_staggered_begin(part, arena), NULL);
 }
 
-/* Programs that are left to the library's method, beside those that are not: with limits, with none,
- * and with such as are zero. */
+/* Programs left to the library's method, beside others: with limits, with none, and with zero
+ * limits. */
 START_TEST(large_programs_have_the_answers_of_small_ones)
 {
     for (int k = 0; k < 8; k++) {

@@ -1,6 +1,6 @@
 /* A team of lanes solves a problem to the bytes that one processor leaves: over random problems of
- * all laws, in every storage form, by every solver that a device has. Lanes are played: in turn, and
- * as threads where ThreadSanitizer looks on, which sees what no sync stands between. */
+ * all laws, in every storage form, by every solver that a device has. Lanes are played in turn, and
+ * as threads under ThreadSanitizer, which sees accesses without a sync between them. */
 #include "test_util.h"
 
 #include "problem_util.h"
@@ -21,7 +21,7 @@ static const size_t FAST[] = {0, MOST_FAST, 1 << 10, MOST_FAST};
 static const size_t *fast_of = FAST; /* by lanes */
 static _Alignas(16) unsigned char fast[MOST_FAST + 16];
 
-/* the address sanitizer finds what lies beyond its place with few of them, and is slow */
+/* the address sanitizer finds out-of-bounds accesses with few of them, and is slow */
 #ifdef __SANITIZE_ADDRESS__
 enum { FIRST_LANES = 1, NUMBERS_OF_LANES = 3, FORMS = 6 };
 #else
@@ -96,7 +96,7 @@ static bool same(const void *a, const void *b, size_t bytes)
     return memcmp(a, b, bytes) == 0;
 }
 
-/* How many of so many bytes have been written; those behind them have not. */
+/* Number of bytes that have been written; the bytes behind them are untouched. */
 static int fast_used;
 static int fast_changed(unsigned char before, size_t bytes)
 {
@@ -114,7 +114,7 @@ static void compare(const tb_problem *problem, const tb_solve_options *options, 
     const size_t rows = (size_t)problem->number_of_rows * sizeof(tb_real);
     const size_t dofs = (size_t)problem->number_of_dofs * sizeof(double);
     for (int k = FIRST_LANES; k < NUMBERS_OF_LANES; k++) {
-        /* what was there before must not matter */
+        /* earlier contents must not matter */
         memset(memory, 0xff - k, MEMORY);
         memset(&several, 0xff - k, sizeof several);
         memset(&several.solution, 0, sizeof several.solution);
@@ -152,7 +152,7 @@ static void compare(const tb_problem *problem, const tb_solve_options *options, 
     }
 }
 
-/* Cold, and warm from near what came out. */
+/* Cold, and warm from near the result. */
 static void compare_twice(const tb_problem *problem, const tb_solve_options *options,
                           const char *what)
 {
@@ -304,8 +304,8 @@ START_TEST(fast_memory_holds_what_newton_factors_and_changes_no_byte)
 }
 END_TEST
 
-/* None of it, room for the factor of the normals, and room for that of friction behind it. A start that
- * is warm has some to hold. */
+/* No fast memory, memory for the normals' factor, and for friction's behind it. A warm start has
+ * some to hold. */
 START_TEST(fast_memory_holds_factors_of_staggered_projections_and_changes_no_byte)
 {
     enum { CONTACTS = 7, NORMALS = CONTACTS * CONTACTS, BOTH = 5 * NORMALS };

@@ -1,5 +1,5 @@
-/* Shapes that overlap in the first pose: which pairs the filters leave, how deep they are, whether the
- * joints part them, and what each policy makes of them. */
+/* Shapes that overlap in the first pose: the pairs that the filters leave, their depths, whether
+ * the joints part them, and each policy's result. */
 #include "test_util.h"
 
 #include "model/merge.h"
@@ -42,8 +42,9 @@ static bool collide(const tb_model *model, const char *a, const char *b)
                                    tb_model_find(model, TB_HANDLE_SHAPE, b));
 }
 
-/* An arm of three links: the tip's ball (radius 0.05) lies 0.03 from the base's (radius 0.04) in the
- * first pose, about 0.06 deep. The elbow parts them when `range` is wide. `more` stands in the world. */
+/* An arm of three links: the tip's ball (radius 0.05) lies 0.03 from the base's (radius 0.04) in
+ * the first pose, about 0.06 deep. The elbow parts them when `range` is wide. `more` is added to
+ * the world. */
 #define BALL(name, x, r)                                                                           \
     "<geom name='" name "' type='sphere' size='" r "' pos='" x " 0 0' mass='1'/>"
 #define ARM(range, more)                                                                           \

@@ -1,5 +1,5 @@
 /* Recovery: positions come back by a motion that is no part of the momentum, gaps that cannot be
- * closed are named, and the certificate tells where a step's energy comes from. */
+ * closed are named, and the certificate lists the sources of a step's energy. */
 #include <math.h>
 
 #include "model/mjcf_util.h"
@@ -80,7 +80,8 @@ START_TEST(recovery_is_no_part_of_the_momentum)
 }
 END_TEST
 
-/* Two cylinders overlap along the axis of the joint between them: nothing parts them, the joint turns
+/* Two cylinders overlap along the axis of the joint between them: nothing parts them, the joint
+ * turns
  * without friction, and the pair is named. */
 START_TEST(an_overlap_along_a_joint_bears_no_friction_and_is_named)
 {
@@ -99,7 +100,8 @@ START_TEST(an_overlap_along_a_joint_bears_no_friction_and_is_named)
 }
 END_TEST
 
-/* Of a ball between two walls that stand too close every gap asks for the motion that another denies. */
+/* A ball between two walls that are too close: each gap requires a motion that the other
+ * forbids. */
 START_TEST(gaps_that_contradict_each_other_leave_it_in_the_middle)
 {
     run r = begin(
@@ -256,8 +258,8 @@ static void step_rounded(tb_stepper *stepper, tb_model *model, uint32_t seed,
     tb_state_destroy(state);
 }
 
-/* A double pendulum whose speed a step of 20 ms cannot follow gains energy by its discretization: the
- * step ends DIVERGED whether or not energies are reported. One that is followed stays OK. */
+/* A double pendulum whose speed a step of 20 ms cannot follow gains energy by its discretization:
+ * the step ends DIVERGED whether or not energies are reported. A slower one stays OK. */
 #define SPUN(u0, u1)                                                                               \
     MJCF("<option timestep='.02'/><worldbody><body><joint axis='0 1 0'/><geom type='capsule' "     \
          "fromto='0 0 0 .4 0 0' size='.03'/><body pos='.4 0 0'><joint axis='0 1 0'/><geom "        \
@@ -296,9 +298,9 @@ START_TEST(energy_that_nothing_explains_is_found_without_being_asked)
 }
 END_TEST
 
-/* What a step's discretization and its recovery change of the energy is no energy out of nothing: the
- * armature of a tendon whose direction turns; recovery along a rail that spins, which changes the mass
- * matrix; the spring of a tendon that becomes slack within a step. */
+/* Energy changes by a step's discretization and recovery are not DIVERGED: the armature of a tendon
+ * whose direction turns; recovery along a rail that spins, which changes the mass matrix; the
+ * spring of a tendon that becomes slack within a step. */
 START_TEST(errors_of_a_step_are_told_from_energy_out_of_nothing)
 {
     int64_t steps = 0;
@@ -328,8 +330,8 @@ START_TEST(errors_of_a_step_are_told_from_energy_out_of_nothing)
 }
 END_TEST
 
-/* What a processor and a card differ by: their sines and cosines. The recovery of a step has one
- * answer, and its solve goes to the step's tolerance. */
+/* Processor and card differ by their sines and cosines. The recovery of a step has one answer,
+ * and its solve goes to the step's tolerance. */
 START_TEST(last_bits_of_coordinates_stay_last_bits)
 {
     enum { SEEDS = 20 };

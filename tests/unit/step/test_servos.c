@@ -110,7 +110,8 @@ START_TEST(further_controls_are_inputs_of_one_force)
 }
 END_TEST
 
-/* 50 ms late to the step, whatever the kind of interpolation; a copy of the state goes on alike. */
+/* 50 ms late to the step, for every kind of interpolation; a copy of the state continues in the
+ * same way. */
 START_TEST(a_delayed_control_comes_late)
 {
     static const char *const KINDS[] = {"zoh", "linear", "cubic"};

@@ -1,5 +1,5 @@
-/* Forks share contacts until they step, and nobody can tell: whatever is forked, stepped, restored
- * and destroyed in whatever order and on whatever thread, each state has the bytes of its history. */
+/* Forks share contacts until they step, invisibly: for any order of forks, steps, restores and
+ * destructions, on any thread, each state has the bytes of its history. */
 #include <pthread.h>
 
 #include "base/random.h"

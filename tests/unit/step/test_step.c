@@ -106,7 +106,7 @@ START_TEST(a_warm_step_allocates_nothing)
     tb_stepper *stepper = stepper_with(1, TB_DOUBLE);
     advance(stepper, state, 300);
 
-    /* warm is what has met worlds as large as these: the same steps again */
+    /* a stepper is warm after worlds as large as these: the same steps again */
     TEST_OK(tb_state_reset(state, -1, NULL), NULL);
     const int64_t before = tb_stepper_allocations(stepper);
     const size_t bytes = tb_stepper_allocated(stepper);

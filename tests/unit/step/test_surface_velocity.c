@@ -46,7 +46,7 @@ START_TEST(a_belt_accelerates_by_friction_and_then_carries)
 }
 END_TEST
 
-/* What moves along the normal pushes nothing. */
+/* A surface that moves along the normal exerts no push. */
 START_TEST(the_normal_part_has_no_effect)
 {
     double u[6];

@@ -1,7 +1,8 @@
-/* Spatial tendons: lengths, how they change, and what they do, beside MuJoCo 4.0 and by themselves. */
+/* Spatial tendons: lengths, their derivatives and forces, beside MuJoCo 4.0 and alone. */
 #include "model/mjcf_util.h"
 
-/* A free body and an arm of a hinge, a slide, a ball joint and a hinge, with tendons of every kind. */
+/* A free body and an arm of a hinge, a slide, a ball joint and a hinge, with tendons of every
+ * kind. */
 static const char *const ARM =
     "<mujoco><worldbody>"
     "<site name='o' pos='0 .1 1'/>"
@@ -38,13 +39,13 @@ static const char *const ARM =
 
 enum { COORDINATES = 14, DOFS = 12, TENDONS = 6 };
 
-/* What MuJoCo 4.0 says of a state of ARM: lengths, their speeds, accelerations without limits. */
+/* MuJoCo 4.0's values for a state of ARM: lengths, their speeds, accelerations without limits. */
 typedef struct truth {
     double q[COORDINATES], u[DOFS], lengths[TENDONS], speeds[TENDONS], accelerations[DOFS];
 } truth;
 
 static const truth TRUTHS[] = {
-    /* points on the way: 3, 2, 4, 2, 9, 0 */
+    /* intermediate points: 3, 2, 4, 2, 9, 0 */
     {{0.915009, 0.061588, 0.525689, 0.294056, 0.794541, 0.076728, -0.269344, -0.072835, 0.229255,
       0.899506, 0.121095, -0.547533, -0.42542, 0.710325},
      {0.795, 0.688, -0.215, -0.014, 0.353, -0.878, 0.111, -0.457, 0.759, -0.872, 0.358, 0.74},
@@ -55,7 +56,7 @@ static const truth TRUTHS[] = {
      {-4.513861466636, 10.3852984078713, -470.474891501675, 76.7784074021778, -72.8825045628407,
       403.06261233264, 46.3651344801887, -36.9651127329692, -7.4438959672889, -1719.03070814743,
       -2119.10621606544, -1.08552424483255e-12}},
-    /* points on the way: 3, 2, 4, 4, 11, 0 */
+    /* intermediate points: 3, 2, 4, 4, 11, 0 */
     {{-0.396358, 0.090205, 0.353658, -0.444499, 0.766186, 0.300509, 0.729501, 0.304634, 0.610523,
       0.578295, -0.3954, -0.045646, 0.880207, -0.258479},
      {0.271, -0.247, 0.597, -0.612, -0.219, 0.596, -0.239, 0.427, 0.225, 0.882, 0.983, 0.447},
@@ -66,7 +67,7 @@ static const truth TRUTHS[] = {
      {13.7814980648149, 6.78066012889297, -225.843796144524, -99.7261834712455, 289.830942614934,
       -791.913942240844, -52.4050189308872, -164.236821057983, 103.882200877531, 8715.6584713892,
       4862.36495129358, 4.80575765338825e-13}},
-    /* points on the way: 3, 4, 2, 4, 13, 0 */
+    /* intermediate points: 3, 4, 2, 4, 13, 0 */
     {{1.443092, 0.078095, 0.817661, 0.507961, 0.252587, 0.098005, 1.067353, 0.137642, 0.669012,
       0.493558, 0.002, -0.029486, 0.997156, -0.06933},
      {0.646, -0.034, -0.224, 0.895, -0.251, 0.759, -0.163, -0.253, -0.277, -0.88, -0.445, -0.541},
@@ -77,7 +78,7 @@ static const truth TRUTHS[] = {
      {28.5768541912695, 14.4556367491766, -67.0961045723838, -13.2084990621179, 319.814074379036,
       897.826182909543, -49.0783778354079, -154.055512254112, 71.941246233757, 8037.36366943263,
       2905.13289720767, 1.73912730245109e-12}},
-    /* points on the way: 3, 4, 2, 2, 11, 0 */
+    /* intermediate points: 3, 4, 2, 2, 11, 0 */
     {{-1.312967, 0.008314, 0.896384, 0.235934, -0.145665, -0.345851, -1.093949, 0.123997, 0.770466,
       0.368014, 0.234168, 0.428681, -0.101095, -0.866705},
      {0.86, 0.368, -0.478, -0.04, -0.502, 0.785, 0.9, -0.858, 0.048, -0.632, -0.191, 0.482},
@@ -88,7 +89,7 @@ static const truth TRUTHS[] = {
      {10.0223351137452, -9.71679727368008, 323.250957576108, 399.145388562841, 103.90331456188,
       -3544.61145444297, -24.7778617198273, -200.24976566612, 181.116753431294, -11903.7484117285,
       -1062.02600879761, -6.00783455541238e-13}},
-    /* points on the way: 3, 2, 2, 4, 9, 0 */
+    /* intermediate points: 3, 2, 2, 4, 9, 0 */
     {{-0.738383, 0.079988, 0.632686, -0.448427, -0.057304, 0.628759, 1.198004, 0.379289, 0.399538,
       0.649866, 0.638254, 0.357809, -0.669181, -0.129618},
      {0.044, 0.475, -0.845, -0.575, 0.976, -0.401, -0.489, -0.856, -0.375, 0.121, -0.922, -0.422},
@@ -99,7 +100,7 @@ static const truth TRUTHS[] = {
      {24.7097668042052, -2.44018840379472, 459.602937564511, -105.712023390563, 157.667936917019,
       -481.018633451679, -44.6498130645103, -73.1695957538651, 109.52536972906, -1861.31859202703,
       6742.69709129167, 2.53101189341424e-12}},
-    /* points on the way: 3, 2, 4, 4, 9, 0 */
+    /* intermediate points: 3, 2, 4, 4, 9, 0 */
     {{0.835287, 0.011343, 0.287268, 0.768361, -0.167569, 0.546827, 1.342211, 0.013853, 0.274858,
       0.512109, 0.385633, -0.487087, 0.179341, 0.762804},
      {0.645, -0.987, 0.821, -0.819, -0.387, -0.027, -0.152, -0.569, 0.459, 0.678, -0.545, -0.67},
@@ -169,7 +170,7 @@ START_TEST(springs_rest_at_the_spring_references)
 }
 END_TEST
 
-/* The jacobian is what lengths do as a joint moves a little, around bends as well. */
+/* The jacobian equals the change of lengths as a joint moves a little, around bends as well. */
 START_TEST(the_jacobian_is_the_slope_of_the_length)
 {
     mjcf_case c = mjcf_load(ARM);
@@ -257,7 +258,8 @@ START_TEST(steps_of_both_schemes_converge)
 }
 END_TEST
 
-/* A chain whose free ends a heavy string joins; MuJoCo 4.0 on its accelerations and its mass matrix. */
+/* A chain whose free ends a heavy string joins; compared with MuJoCo 4.0's accelerations and
+ * mass matrix. */
 START_TEST(armature_is_inertia_of_the_length)
 {
     mjcf_case c = mjcf_load(

@@ -1,9 +1,8 @@
-/* Warm sets: what a step starts from is all in the state, so a world that was restored, forked or
- * interleaved with another goes on with the same bytes; and it makes steps cheap, which the
- * certificate tells. */
+/* Warm sets: a step's whole start is in the state, so a restored, forked or interleaved world
+ * continues with the same bytes; and warm starts save work, which the certificate shows. */
 #include "test_util.h"
 
-/* A jaw closes around a block that stands on the floor, lifts it, and is pulled at. */
+/* A jaw closes around a block on the floor, lifts it, and is pulled at. */
 static const char JAW[] =
     "<mujoco><compiler autolimits='true'/><option timestep='0.002'/>"
     "<default><geom friction='0.6 0 0' condim='3'/></default><worldbody>"
@@ -193,7 +192,7 @@ START_TEST(a_reset_forgets)
 }
 END_TEST
 
-/* Six boxes on each other: what rounds off a float's impulses is about a residual of 1e-6. */
+/* Six boxes on each other: rounding of a float's impulses gives a residual of about 1e-6. */
 #define BOX(z)                                                                                     \
     "<body pos='0 0 " z "'><freejoint/><geom type='box' size='0.05 0.05 0.05' mass='1'/></body>"
 static const char PILE[] =

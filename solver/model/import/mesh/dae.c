@@ -1,12 +1,12 @@
 /* COLLADA from memory: see mesh_file.h.
  *
- * A file holds geometries, and a scene of nodes that puts instances of them somewhere. Geometry:
- * sources of numbers, a <vertices> that says which of them are positions, and lists of triangles,
+ * A file holds geometries, and a scene of nodes that places instances of them. Geometry:
+ * sources of numbers, a <vertices> that names the positions among them, and lists of triangles,
  * polygons, strips or fans whose indices are interleaved with those of normals and textures.
- * Without a scene, geometries count where they stand. Source: COLLADA 1.4.1 specification (Khronos
+ * Without a scene, geometries are used in place. Source: COLLADA 1.4.1 specification (Khronos
  * Group, 2008), chapters 5 (core) and 6 (geometry).
  *
- * Nodes may instance nodes, so that a short file describes a mesh without end: depth, instances and
+ * Nodes may instance nodes, so a short file can describe an endless mesh: depth, instances and
  * triangles are limited. */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ typedef struct dae_reader {
 /* One <triangles>, <polylist>, ... as its <input>s describe it. */
 typedef struct dae_list {
     const xmlNode *node;
-    int32_t stride, offset; /* indices of a corner, and where the position's stands */
+    int32_t stride, offset; /* indices of a corner, and the offset of the position's */
     int32_t first_vertex, number_of_vertices; /* of its positions, in the mesh */
     bool mirrored;
 } dae_list;
@@ -228,7 +228,7 @@ static tb_status add_polygon(dae_reader *r, const dae_list *list, int32_t count)
     return TB_OK;
 }
 
-/* Puts a corner's position into the polygon at hand. */
+/* Appends a corner's position to the present polygon. */
 static tb_status set_corner(dae_reader *r, const dae_list *list, const double *indices, int32_t at,
                             int32_t corner)
 {
@@ -370,7 +370,7 @@ static affine affine_identity(void)
     return a;
 }
 
-/* One transformation of a node, after those before it. */
+/* Applies one transformation of a node after the preceding ones. */
 static tb_status apply(dae_reader *r, const xmlNode *node, affine *place)
 {
     double n[16];
@@ -418,7 +418,8 @@ static tb_status add_instance(dae_reader *r, const xmlNode *instance, const affi
                                    : add_geometry(r, what, place);
 }
 
-/* A node, and all below it: children are transformed by all that stands before them or after. */
+/* Adds a node and all below it. All transformations of the node apply to its children, also
+ * those that follow them. */
 static tb_status add_node(dae_reader *r, const xmlNode *node, affine place, int depth)
 {
     if (depth > DAE_DEPTH_LIMIT)

@@ -8,9 +8,9 @@
 enum { TB_HEIGHTS_LIMIT = 1 << 24 }; /* most points of one field */
 
 /* MuJoCo's own format: rows and columns (int32), then rows x columns float32, all little-endian,
- * the first row at the smallest y. DATA_LOSS where the size does not fit; INVALID_ARGUMENT for a
- * height that is not finite. *heights (rows x columns, as they stand in the file) is the caller's
- * to free. */
+ * the first row at the smallest y. DATA_LOSS if the size does not fit; INVALID_ARGUMENT for a
+ * height that is not finite. *heights (rows x columns, in the file's order) belongs to the caller.
+ * */
 tb_status tb_heights_parse_binary(const tb_bytes *bytes, const char *file, int32_t *rows,
                                   int32_t *columns, double **heights, tb_error *error);
 

@@ -43,7 +43,7 @@ static inline double tb_round_to_float(double x)
 tb_status tb_obj_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
 
-/* STL, ASCII or binary by content. bytes[size] must be a zero byte. Equal vertices are merged.
+/* STL, ASCII or binary by content. bytes[size] must be 0. Equal vertices are merged.
  * DATA_LOSS for a file that ends early or whose count of triangles does not fit its size. The
  * caller frees *mesh. */
 tb_status tb_stl_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
@@ -54,11 +54,10 @@ tb_status tb_stl_parse(const char *bytes, size_t size, const char *file, tb_mesh
 tb_status tb_msh_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
 
-/* COLLADA 1.4 and 1.5: the triangles of all geometries, where the scene puts them, in metres by the
- * file's unit. Its up axis is ignored, as ROS does: URDF and MJCF take the axes as they stand.
- * Skins, splines and physics are ignored. INVALID_ARGUMENT for malformed XML and indices out of
- * range, UNSUPPORTED for skew and lookat, RESOURCE_EXHAUSTED beyond the limits. The caller frees
- * *mesh. */
+/* COLLADA 1.4 and 1.5: the triangles of all geometries, placed by the scene, in metres by the
+ * file's unit. Its up axis is ignored, as in ROS: URDF and MJCF take the axes unchanged. Skins,
+ * splines and physics are ignored. INVALID_ARGUMENT for malformed XML and indices out of range,
+ * UNSUPPORTED for skew and lookat, RESOURCE_EXHAUSTED beyond the limits. The caller frees *mesh. */
 tb_status tb_dae_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
 

@@ -27,7 +27,7 @@ typedef struct obj_reader {
     tb_error *error;
     double *vertices;
     int32_t number_of_vertices, vertex_capacity;
-    int32_t vertices_seen; /* before the statement at hand, for negative indices */
+    int32_t vertices_seen; /* before the present statement, for negative indices */
     int32_t *triangles;
     int32_t number_of_triangles, triangle_capacity;
     int32_t *face; /* vertex indices of the current face */
@@ -108,7 +108,7 @@ static tb_status fail(obj_reader *r, tb_status status, const char *field, const 
 
 /* ---- statements ---- */
 
-/* v x y z [w] or v x y z red green blue: what follows the place is ignored. */
+/* v x y z [w] or v x y z red green blue: numbers after the position are ignored. */
 static tb_status read_vertex(obj_reader *r)
 {
     if (r->number_of_vertices >= TB_MESH_FILE_LIMIT)

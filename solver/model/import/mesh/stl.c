@@ -79,7 +79,7 @@ static int32_t vertex_at(stl_reader *r, const double place[3])
     return r->number_of_vertices++;
 }
 
-/* Adds a triangle; one whose corners fall together has no surface and is left out. */
+/* Adds a triangle, unless its corners coincide. */
 static tb_status add_triangle(stl_reader *r, const double corners[9])
 {
     int32_t v[3];
@@ -170,7 +170,7 @@ static void pass_line(stl_reader *r)
     while (r->at < r->end && *r->at != '\n') r->at++;
 }
 
-/* Passes over the word if it stands here, in any case of letters. */
+/* Skips the word if it comes next, in any case of letters. */
 static bool take_word(stl_reader *r, const char *word)
 {
     pass_space(r);

@@ -1,7 +1,7 @@
-/* MJCF, MuJoCo's model format, into a scene. The order of work, and what its parts share.
+/* Imports MJCF, MuJoCo's model format: the order of work, and shared functions of its parts.
  *
- * Format: MuJoCo's XML reference. What changes motion and is not supported is refused with file,
- * line and name; what does not is noted, and each kind of it becomes one warning. */
+ * Format: MuJoCo's XML reference. Unsupported elements that change motion are refused with file,
+ * line and name; others are noted, one warning for each kind. */
 #include "model/import/mjcf/mjcf.h"
 
 #include <stdio.h>

@@ -8,7 +8,8 @@
  * compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height fields, import/mjcf_fit.c
  * primitives fitted to meshes; mjcf_bodies.c the kinematic tree with mjcf_joints.c and
  * mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with mjcf_gains.c and
- * mjcf_servos.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c the reflected
+ * mjcf_servos.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest;
+ * mjcf_inertia.c the reflected
  * inertias that damping ratios need.
  *
  * Semantics are those of MuJoCo 4.0 (its XML reference, and its measured behaviour where the
@@ -87,11 +88,11 @@ typedef struct mjcf_actuator {
     double damping_ratio;  /* 0: none */
     double muscle_scale;   /* a muscle's force over its unit acceleration; 0: the force is known */
     int32_t inputs;        /* of a pid: MJCF_INPUT_...; 0: one control */
-    bool damps;            /* input of a pid whose gain is the damping of its owner */
+    bool damps;            /* input of a pid whose gain is its owner's damping */
     bool integral_first;   /* MuJoCo's activations: integral, followed setpoint */
 } mjcf_actuator;
 
-/* A free body whose frame is moved to its inertia's. */
+/* A free body whose frame moves to that of its inertia. */
 typedef struct mjcf_aligned {
     int32_t body;       /* index of its handle */
     tb_quaternion axes; /* in the body as described: of the inertial, or of the only geom */
@@ -189,7 +190,7 @@ typedef struct mjcf_hfield {
     bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia, align_free;                \
     tb_inertia_source inertia_source;                                                              \
     char euler_sequence[4];                                                                        \
-    const char *mesh_directory; /* as it stands, or "" */                                          \
+    const char *mesh_directory; /* unchanged, or "" */                                             \
     const char *path;           /* of the document's main file */
 typedef struct mjcf_rules {
     MJCF_RULES
@@ -330,7 +331,7 @@ typedef enum mjcf_conflict {
 } mjcf_conflict;
 mjcf_conflict mjcf_conflict_rule(const mjcf *m);
 /* Merges the options of an attached model, whose document is below `root`, into the document's, by
- * its rule. INVALID_ARGUMENT naming the option where they contradict each other. */
+ * its rule. INVALID_ARGUMENT names the option if they contradict each other. */
 tb_status mjcf_merge_options(mjcf *m, const xmlNode *root, const xmlNode *place);
 /* Makes the rules of the node's document the context's. */
 void mjcf_enter(mjcf *m, const xmlNode *node);

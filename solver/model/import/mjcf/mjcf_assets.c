@@ -175,7 +175,7 @@ static tb_status make_builtin(mjcf *m, const xmlNode *node, tb_mesh_data *data)
     return TB_OK;
 }
 
-/* Moves, turns and scales; what can stay rigid goes into *offset. */
+/* Moves, turns and scales the vertices; a rigid part goes into *offset. */
 static void place_vertices(tb_mesh_data *data, tb_vec3 refpos, tb_quaternion refquat,
                            const double scale[3], mjcf_pose *offset)
 {

@@ -23,9 +23,9 @@ static const char *const THINGS =
     "name joint joint1 joint2 jointinparent body body1 body2 geom geom1 geom2 site site1 site2 "
     "sidesite cranksite slidersite refsite tendon tendon1 tendon2 actuator target objname refname "
     "camera";
-/* The same for what a model attached to itself shares with its copies. */
+/* The same for elements that a model attached to itself shares with its copies. */
 static const char *const SHARED = "class childclass mesh hfield material texture";
-/* Of those, references to bodies: "world" stays the world. */
+/* References to bodies among them: "world" stays the world. */
 static const char *const BODIES = "body body1 body2 target objname refname";
 
 /* A model asset: its document, attaches expanded, kept since the tree's rules share its texts. */
@@ -95,7 +95,7 @@ static tb_status set_attribute(mjcf *m, xmlNode *node, const char *name, const c
     return set != NULL ? TB_OK : tb_fail_memory(m->error, size, "a name");
 }
 
-/* Puts the prefix before all names and references of a copy and of what is below it. */
+/* Puts the prefix before all names and references of a copy and of its children. */
 static tb_status rename_all(attachment *a, xmlNode *node)
 {
     for (const xmlAttr *at = node->properties; at != NULL; at = at->next) {
@@ -254,8 +254,8 @@ static bool is_own_class(const struct mjcf_model *model, const xmlNode *class)
     return model->inner.of_file[tb_xml_file_number(class)] == 0;
 }
 
-/* All outermost classes of the model as one, and those of models inside of it, stand beside the
- * document's own. */
+/* Adds all outermost classes of the model, and those of nested models, beside the document's
+ * own, as one. */
 static tb_status attach_classes(attachment *a, const xmlNode *root)
 {
     xmlNode *into = NULL;
@@ -326,7 +326,7 @@ tb_status mjcf_note_model(mjcf *m, const xmlNode *asset)
     return TB_OK;
 }
 
-/* Reads the asset's file, expands what is attached inside of it, and takes its rules over. */
+/* Reads the asset's file, expands models attached inside of it, and merges its options. */
 static tb_status open_model(mjcf *m, struct mjcf_model *model)
 {
     tb_bytes bytes = {0};

@@ -1,10 +1,10 @@
 /* MJCF worldbody: the kinematic tree, with frames and replicates.
  *
- * A frame is a pose that its children take on; it leaves nothing behind. A replicate makes its
- * children several times, each copy displaced from the one before, and adds the copy's number to
- * their names; what refers to them elsewhere is made as often (mjcf_for_section). A body's own
- * things are read before its child bodies, so that bodies come depth first and the joints of a body
- * stand together, as coordinates are counted. */
+ * A frame is a pose applied to its children; it creates no body. A replicate makes its children
+ * several times, each copy displaced from the one before, and adds the copy's number to their
+ * names; elements elsewhere that refer to them are repeated as often (mjcf_for_section). A body's
+ * own elements are read before its child bodies, so that bodies come depth first and the joints of
+ * a body are contiguous in the coordinates. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static const mjcf_words SITE = {
 
 static const char *const UNSUPPORTED = "composite flexcomp plugin";
 
-/* The body whose children are being read. */
+/* The body whose children the reader is at. */
 typedef struct place {
     tb_handle body;
     mjcf_pose world; /* of the body */
@@ -139,7 +139,7 @@ static tb_status read_frame(mjcf *m, const xmlNode *node, int32_t childclass,
 /* names of suffixes, in a kind that holds no other names */
 #define SUFFIX_KIND TB_HANDLE_EXCLUDE
 
-/* Enters the suffix of a copy, in front of those around it. */
+/* Pushes the suffix of a copy before the enclosing ones. */
 static tb_status push_replica(mjcf *m, const char *separator, int32_t number, int digits,
                               bool enter)
 {

@@ -152,7 +152,7 @@ static tb_status add_source(mjcf *m, const xmlNode *node, int32_t *count)
     return TB_OK;
 }
 
-/* The defaults of a class and, before them, of those around it. */
+/* Adds the defaults of the enclosing classes, then of the class itself. */
 static tb_status add_class(mjcf *m, int32_t index, const char *tag, int32_t *count)
 {
     if (index < 0) return TB_OK;

@@ -2,15 +2,15 @@
  *
  * A mesh is measured in the axes of its inertia, either by the box of equal mass and inertia or,
  * with compiler/fitaabb, by the box around its vertices. The rules are those of MuJoCo 4.0. So is
- * the way in which axes are found where moments are equal and any axes would do: the frame decides
- * on where a fitted box lies, and Jacobi's rotations stop where MuJoCo's do. */
+ * the way in which axes are found for equal moments, where any axes would do: the frame decides on
+ * the pose of a fitted box, and Jacobi's rotations stop where MuJoCo's do. */
 #include <string.h>
 
 #include "model/model_internal.h"
 #include "model/import/mjcf/mjcf.h"
 
-/* Of the largest moment: moments that differ by less are not sorted, smaller products are left
- * alone. Measured on MuJoCo 4.0, whose mesh_quat shows it. */
+/* Share of the largest moment: moments with smaller differences are not sorted, smaller products
+ * are left alone. MuJoCo 4.0's mesh_quat shows this value. */
 #define EIGEN_TOLERANCE 1e-7
 
 /* Exchanges two columns of a rotation and turns one round, so that it stays a rotation. */

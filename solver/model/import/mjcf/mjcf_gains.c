@@ -157,7 +157,7 @@ static tb_status apply_cylinder(mjcf *m, const xmlNode *node, mjcf_general *g)
     return TB_OK;
 }
 
-/* Parameters as general has them; what is 1 or 0 there stands for a muscle's own default. */
+/* Parameters as in `general`; its values 1 and 0 select a muscle's own default. */
 static tb_status apply_muscle(mjcf *m, const xmlNode *node, mjcf_general *g)
 {
     static const double OLD[] = {1, 0, 0, 0, 0, 0, 0, 0, 0};

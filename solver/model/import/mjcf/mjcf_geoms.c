@@ -92,7 +92,7 @@ static tb_status check_size(mjcf *m, const xmlNode *node, int32_t type, tb_shape
         if (!(def->size[i] > 0))
             return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "size",
                                "size %d is %g, not positive", i + 1, def->size[i]);
-    /* numbers beyond those that the type needs mean nothing */
+    /* numbers beyond those of the type are ignored */
     for (int i = NUMBERS[type]; i < 3; i++) def->size[i] = 0;
     return TB_OK;
 }
@@ -202,8 +202,8 @@ static tb_status add(mjcf *m, const xmlNode *node, const mjcf_pose *pose, tb_sha
 }
 
 /* The ellipsoid that the medium acts on in place of a mesh: along each principal axis it reaches as
- * far from the centre of mass as the farthest vertex does (MuJoCo's geom size of a mesh). It touches
- * and weighs nothing. */
+ * far from the centre of mass as the farthest vertex does (MuJoCo's geom size of a mesh). It has no
+ * mass and no contacts. */
 static tb_status add_fluid_ellipsoid(mjcf *m, const xmlNode *node, const char *mesh,
                                      const mjcf_pose *pose, tb_shape_def *def)
 {

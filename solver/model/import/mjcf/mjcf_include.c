@@ -23,7 +23,7 @@ static const char *const TEXT_ATTRIBUTES = "name class childclass model file mes
                                            "fileleft fileup filedown filefront fileback bone "
                                            "camera subtree1 subtree2 frame";
 
-/* The files that are part of the document, and those being read just now. */
+/* Files of the document, and those being read at present. */
 typedef struct include_file {
     char *path; /* resolved */
     bool open;
@@ -101,8 +101,8 @@ static tb_status enter_file(assembly *a, const xmlNode *node, const char *path, 
     return TB_OK;
 }
 
-/* Puts an included file in the place of `node`. Its own includes are expanded first, so that the
- * walk over the main document goes on behind what was put in. */
+/* Replaces `node` by an included file. The file's own includes are expanded first, so that the
+ * walk over the main document continues behind it. */
 static tb_status expand_children(assembly *a, tb_xml *xml, xmlNode *parent, int32_t depth);
 
 static tb_status expand(assembly *a, tb_xml *xml, xmlNode *node, int32_t depth)

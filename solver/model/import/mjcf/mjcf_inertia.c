@@ -12,7 +12,7 @@
 
 enum { DOF_LIMIT = 4000 }; /* M is dense: 128 MB */
 
-/* A unit velocity of a dof: what it does to a point of the world and to everything's rotation. */
+/* Motion at unit velocity of a dof: velocity of a point of the world, and rotation. */
 typedef struct motion {
     tb_vec3 linear;  /* of the world's origin, m/s */
     tb_vec3 angular; /* rad/s */
@@ -109,7 +109,7 @@ static double of_joint(const tb_model *model, const double *factor, int n, int32
     return sum > 0 ? (double)dofs / sum : 0;
 }
 
-/* Adds what the motion of a body does to a tendon that it holds at a point. */
+/* Adds the effect of a body's motion on a tendon attached at a point. */
 static void add_pull(const tb_model *model, const motion *motions, int32_t body, tb_vec3 point,
                      tb_vec3 pull, double *row)
 {

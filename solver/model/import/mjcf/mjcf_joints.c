@@ -169,7 +169,7 @@ int32_t mjcf_find_joint(const mjcf *m, const char *name)
     return tb_names_find(&m->names, TB_HANDLE_JOINT, name);
 }
 
-/* What the option's flags and the damping ratios make of a joint. */
+/* Applies the option's flags and the damping ratios to a joint. */
 static void finish(const mjcf *m, int32_t index, tb_joint_def *def)
 {
     const mjcf_joint *joint = &m->joints[index];

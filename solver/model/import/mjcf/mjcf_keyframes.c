@@ -54,7 +54,7 @@ typedef struct key_memory {
         number_of_pasts; /* past controls, which are activations of the model but not MuJoCo's */
 } key_memory;
 
-/* Poses of kinematic bodies, from what the keyframe says of places and turns. */
+/* Poses of kinematic bodies, from the positions and orientations of a keyframe. */
 static void join_poses(const mjcf *m, const key_memory *key)
 {
     for (int32_t i = 0; i < m->number_of_mocaps; i++) {
@@ -131,7 +131,7 @@ static tb_status read_key(mjcf *m, const xmlNode *node, const key_memory *key)
     return TB_OK;
 }
 
-/* Counts what a keyframe has and takes memory for it, which *memory owns. */
+/* Counts the numbers of a keyframe and takes memory for them, which *memory owns. */
 static tb_status take_memory(mjcf *m, key_memory *key, double **memory)
 {
     for (int32_t i = 0; i < m->number_of_joints; i++) {

@@ -1,9 +1,9 @@
 /* Options of attached models under compiler/conflict "merge" and "error".
  *
- * With "merge" the document's options become those of both, field by field: a value that one side
- * alone gives counts, the smaller time step, the union of flags; values that may not differ are
- * refused where they do. With "error" any two values that differ are refused. Source: MuJoCo's
- * documentation, "Attribute Merging". Options without effect on motion are left out. */
+ * With "merge" the document's options become those of both, field by field: a value that only one
+ * side gives, the smaller time step, the union of flags; other contradictions are refused. With
+ * "error" any two values that differ are refused. Source: MuJoCo's documentation, "Attribute
+ * Merging". Options without effect on motion are left out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

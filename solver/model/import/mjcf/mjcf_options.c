@@ -1,7 +1,7 @@
 /* MJCF compiler and option: how to read the document, and the scene's own numbers.
  *
- * Both may appear several times; later ones overwrite attribute by attribute. They hold for the
- * whole document wherever they stand. */
+ * Both may appear several times; later ones overwrite attribute by attribute. They apply to the
+ * whole document from any position. */
 #include <string.h>
 
 #include "model/import/mjcf/mjcf.h"
@@ -95,7 +95,7 @@ static tb_status read_compiler(mjcf *m, const xmlNode *node)
     return read_mass_rules(m, node);
 }
 
-/* meshdir outweighs assetdir wherever they stand */
+/* meshdir overrules assetdir in any order */
 static void read_mesh_directory(mjcf *m, const xmlNode *root)
 {
     m->mesh_directory = "";

@@ -2,7 +2,7 @@
  *
  * A servo with several controls becomes one actuator for each control: the first makes the force,
  * the others are inputs of it; an orientation servo is three actuators, one for each axis of its
- * ball joint. So controls stand in MuJoCo's order. */
+ * ball joint. So controls are in MuJoCo's order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -117,8 +117,8 @@ tb_status mjcf_read_path(mjcf *m, const xmlNode *node, mjcf_tendon *tendon)
 
 /* ---- lengths of rest ---- */
 
-/* Moves a pose as a hinge or a slide does on the way to its spring reference. Other joints rest as
- * they are described. */
+/* Moves a pose as a hinge or a slide moves to its spring reference. Other joints keep their
+ * described pose. */
 static void move_joint(const tb_joint_def *joint, mjcf_pose *pose)
 {
     const double way = joint->spring_reference - joint->reference;

@@ -1,5 +1,5 @@
-/* MJCF tendons: fixed ones, which are linear combinations of joint coordinates, and what spatial ones
- * (mjcf_spatial.c) share with them. */
+/* MJCF tendons: fixed ones, which are linear combinations of joint coordinates, and parts shared
+ * with spatial ones (mjcf_spatial.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +114,7 @@ static tb_status read_tendon(mjcf *m, const xmlNode *node)
     if (!spatial && !tb_xml_is(node, "fixed"))
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, NULL,
                            "unknown element in 'tendon'");
-    /* entered first, so that the context frees what it owns */
+    /* entered first, so that the context frees its memory */
     MJCF_TRY(mjcf_grow(m, (void **)&m->tendons, m->number_of_tendons, &m->tendon_capacity,
                        sizeof *m->tendons));
     mjcf_tendon *tendon = &m->tendons[m->number_of_tendons++];

@@ -1,5 +1,5 @@
-/* Importing URDF: the way from a text to a scene. http://wiki.ros.org/urdf/XML says what a URDF is;
- * what follows here is what Tribod makes of it beyond that.
+/* Importing URDF: from a text to a scene. The format is that of http://wiki.ros.org/urdf/XML;
+ * Tribod's own rules are:
  *
  * - The root link is fixed to the world unless the option fixed_base is off (a link named "world"
  *   without mass always is). Links joined by "fixed" joints stay bodies of their own that move as
@@ -13,12 +13,12 @@
  *   limits and transmissions are not enforced, and a warning says so.
  * - A moving link without <inertial> has the mass of its collision shapes at 1000 kg/m^3, as in
  *   MuJoCo, and a warning says so; without shapes it must carry something that has mass. An
- *   <inertial> of zeros counts as it stands, unless nothing else in its group of links has mass.
+ *   <inertial> of zeros is used as given, unless no other link of its group has mass.
  * - Bullet's <contact> gives friction, restitution, spin and rolling; MuJoCo's <mujoco> gives
  *   inertiafromgeom, balanceinertia, boundmass, boundinertia, settotalmass, meshdir, strippath,
  *   timestep and gravity; elements of Drake's and of ROS tools have no effect.
- * - What is not known is not read, and a warning names it with its line: robot descriptions carry
- *   elements of many programs. Xacro is refused. A text around the root element that is no XML is
+ * - Unknown elements are not read, and a warning names each with its line: robot descriptions carry
+ *   elements of many programs. Xacro is refused. Text around the root element that is not XML is
  *   ignored likewise (xml_mend.c). */
 #include "model/import/urdf/urdf.h"
 
@@ -39,7 +39,7 @@ void urdf_note_ignored(urdf *u, const xmlNode *node, const char *format, ...)
 
     int32_t i = 0;
     while (i < u->number_of_notes && strcmp(u->notes[i].text, text) != 0) i++;
-    if (i == URDF_NOTES) { /* no room for another text: count it under the last */
+    if (i == URDF_NOTES) { /* no slot for another text: count it under the last */
         i = URDF_NOTES - 1;
         snprintf(u->notes[i].text, sizeof text, "more that has no effect");
     } else if (i == u->number_of_notes) {

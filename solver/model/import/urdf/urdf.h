@@ -28,7 +28,7 @@ typedef struct urdf_link {
     const xmlNode *node;
     int32_t collisions;
     bool concave;  /* its meshes collide as they are, not as hulls */
-    bool inertial; /* it has an <inertial>, whatever that says */
+    bool inertial; /* has an <inertial>, with any content */
     double mass;   /* kg; 0: none given */
     double com[3], frame[4], inertia[6];
     tb_surface surface;
@@ -117,9 +117,11 @@ tb_status urdf_origin(urdf *u, const xmlNode *node, double position[3], double o
 
 /* Remembers that something was ignored; the same text again is only counted. */
 void urdf_note_ignored(urdf *u, const xmlNode *node, const char *format, ...) TB_PRINTF(3, 4);
-/* Notes every attribute that is not among the space-separated `names` and of no foreign namespace. */
+/* Notes every attribute that is not among the space-separated `names` and of no foreign
+ * namespace. */
 void urdf_note_attributes(urdf *u, const xmlNode *node, const char *names);
-/* Notes a child element that is not read; `ignored`, separated by spaces, are known to have no effect.
+/* Notes a child element that is not read; `ignored`, separated by spaces, are known to have no
+ * effect.
  * UNSUPPORTED for xacro. */
 tb_status urdf_other_element(urdf *u, const xmlNode *node, const char *ignored);
 /* Passes on a failure of the builder as one of this node. */

@@ -1,12 +1,12 @@
 /* Finding and loading the mesh files of a URDF: see urdf.h.
  *
- * ROS looks up a package:// address in its environment, which is not available here. The
- * importer looks in the folders of the option package_path, then in the URDF's own folder and
- * every folder above it, where a package's meshes lie beside or above its URDF. Plain relative
- * paths are looked up in the same places, own folder first. A file that is in none of them is
- * sought by its bare name where MuJoCo looks: in the meshdir of <mujoco>, or beside the URDF.
- * Where the caller gave a source of files, a package:// address is first asked for as it stands,
- * and "above" means the folders in the URDF's own path. */
+ * ROS looks up a package:// address in its environment, which is not available here. The importer
+ * looks in the folders of the option package_path, then in the URDF's own folder and every folder
+ * above it, where a package's meshes lie beside or above its URDF. Plain relative paths are looked
+ * up in the same places, own folder first. A file in none of them is searched by its bare name
+ * where MuJoCo looks: in the meshdir of <mujoco>, or beside the URDF. Where the caller gave a
+ * source of files, a package:// address is first requested unchanged, and "above" means the
+ * folders in the URDF's own path. */
 #include "model/import/import.h"
 #include "model/import/urdf/urdf.h"
 

@@ -326,8 +326,7 @@ static tb_status read_compiler(urdf *u, const xmlNode *node, tb_scene_def *def)
     return TB_OK;
 }
 
-/* <mujoco>, an extension of MuJoCo's: what it says about masses, meshes, the time step and
- * gravity. */
+/* <mujoco>, an extension of MuJoCo's: settings of masses, meshes, the time step and gravity. */
 static tb_status read_mujoco(urdf *u, const xmlNode *node)
 {
     tb_scene_def def = tb_scene_options(u->scene);

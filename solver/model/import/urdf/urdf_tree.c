@@ -126,15 +126,15 @@ static void place_links(urdf *u)
 
 /* ---- masses ---- */
 
-/* What a group of links has together; kept at its first link. */
+/* Totals of a group of links; kept at its first link. */
 typedef struct group_mass {
     bool given;   /* some link has inertia, given or from its shapes */
-    bool carries; /* the group or what hangs on it has inertia, or will have it from shapes */
+    bool carries; /* the group or a link behind it has inertia, or will get it from shapes */
     bool collides;
 } group_mass;
 
-/* As MuJoCo has it: a link's own <inertial> counts as it stands, and a link without one has the mass
- * of its collision shapes. */
+/* As in MuJoCo: a link's own <inertial> is used as given, and a link without one has the mass of
+ * its collision shapes. */
 static bool shapes_count(const urdf *u, const urdf_link *link)
 {
     return tb_scene_options(u->scene).inertia_source != TB_INERTIA_GIVEN && !link->inertial &&
