@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "tribo_qp.h"
 
-/* The copy of a state that a device keeps between calls. The struct begins the backend's own, larger
+/* The copy of a state that a device keeps between calls. The struct begins the backend's own,
+ * larger
  * one. Forked states share a copy until one of them is stepped. */
 typedef struct tb_device_copy {
     const struct tb_backend *backend;
@@ -21,13 +22,14 @@ enum { TB_BACKEND_ABI = 16 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
- * `const tb_backend tb_backend_plugin`, of the same ABI number, which counts everything that crosses
+ * `const tb_backend tb_backend_plugin`, of the same ABI number, which counts everything that
+ * crosses
  * the border: this table, tb_state, tb_model, options, certificates and errors. */
 typedef struct tb_backend {
     int32_t abi;      /* TB_BACKEND_ABI; first, and of this type, in every version */
     const char *name; /* "cpu" */
-    /* Called once in a process, before every other function, for settings that the driver reads when
-     * it starts. May be NULL. */
+    /* Called once in a process, before every other function, for settings that the driver reads at
+     * its start. May be NULL. */
     void (*prepare)(void);
     /* Devices that it can use here; 0 with a line in `reason` where there are none. */
     int32_t (*devices)(char reason[TB_ERROR_MESSAGE_SIZE]);
@@ -39,7 +41,8 @@ typedef struct tb_backend {
     bool (*serves)(const void *context, const tb_step_options *options);
     /* Steps every world `steps` times, or by its course where there are courses (checked; NULL: none);
      * the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and what the
-     * host has of the states is as before the call. A backend without device copies gets states that are
+     * host has of the states is as before the call. A backend without device copies gets states
+     * that are
      * wholly on the host and have none. */
     tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
                       const tb_course *courses, int32_t worlds, int32_t steps,
@@ -76,7 +79,8 @@ typedef struct tb_backend {
     tb_status (*prox_iterate)(const tb_prox_system *system, const tb_prox_options *options,
                               double *lambda, tb_prox_result *result, tb_error *error);
     /* Betz's sweeps over islands of planar contacts (solve/planar/betz_batch.h), in double. `fresh`:
-     * the batch differs from that of the last call in more than its islands and its impulses. May be
+     * the batch differs from that of the last call in more than its islands and its impulses.
+     * May be
      * NULL, all of them. */
     tb_status (*planar_open)(int32_t device, void **context, tb_error *error);
     tb_status (*planar_sweep)(void *context, const struct tb_betz_batch *batch, bool fresh,
@@ -92,7 +96,8 @@ extern const tb_backend tb_backend_cpu;
 /* Planar worlds on the processor, their contacts on the GPU's planar sweeps. */
 extern const tb_backend tb_backend_planar;
 
-/* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and one
+/* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and
+ * one
  * is insisted on. */
 tb_status tb_backend_find(tb_backend_choice choice, const tb_backend **backend, tb_error *error);
 /* Opens a plug-in. NOT_FOUND: no such file, or not a plug-in; FAILED_PRECONDITION: of another ABI.

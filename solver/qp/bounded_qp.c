@@ -267,7 +267,8 @@ TB_STATIC bool bounded_move(tb_bounded *b, tb_bounded_result *result)
     return tb_bounded_border(b, result) || bounded_reset(b, result);
 }
 
-/* A set that predicts itself: refined while that halves the residual. False: it has changed, or stays
+/* A set that predicts itself: refined while that halves the residual. False: it has changed, or
+ * stays
  * wrong; *end says which. */
 TB_STATIC bool bounded_confirm(tb_bounded *b, bounded_prediction *p, tb_bounded_result *result)
 {

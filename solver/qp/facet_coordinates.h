@@ -18,7 +18,8 @@ typedef struct tb_qp_facet_coordinates {
     uint8_t *is_facet_pair; /* pairs */
 } tb_qp_facet_coordinates;
 
-/* UNSUPPORTED where a row is neither a bound nor a facet, or a pair has both; RESOURCE_EXHAUSTED. */
+/* UNSUPPORTED where a row is neither a bound nor a facet, or a pair has both;
+ * RESOURCE_EXHAUSTED. */
 tb_status tb_qp_to_facet_coordinates(const tb_qp_program *program, tb_arena *arena,
                                      tb_qp_facet_coordinates **coordinates);
 /* turned->f <- T' f. */

@@ -6,8 +6,8 @@
 #include "tribo_qp.h"
 
 typedef struct tb_qp_host_calls {
-    /* Makes a program in the arena; the numbers of `program` must outlive it. UNSUPPORTED if no saddle
-     * system of the options takes its rows, RESOURCE_EXHAUSTED if memory is refused. */
+    /* Makes a program in the arena; the numbers of `program` must outlive it. UNSUPPORTED if no
+     * saddle system of the options takes its rows, RESOURCE_EXHAUSTED if memory is refused. */
     tb_status (*open)(const tb_qp_program *program, const tb_qp_options *options, tb_arena *arena,
                       void **host);
     /* The contract of tb_qp_solver_solve, without messages. */

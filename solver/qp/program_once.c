@@ -14,8 +14,8 @@ struct tb_qp_solver {
     tb_qp_options options;
     const tb_backend *backend; /* NULL: the processor */
     void *context;             /* the backend's */
-    tb_qp_facet_coordinates
-        *coordinates; /* the program in facet coordinates, if the backend solves it so; else NULL */
+    /* the program in facet coordinates, if the backend solves it so; else NULL */
+    tb_qp_facet_coordinates *coordinates;
     const tb_qp_host_calls *calls; /* the processor's */
     void *host;
 };

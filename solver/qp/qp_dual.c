@@ -121,7 +121,8 @@ static bool factor_dual(dual_method *d)
     return true;
 }
 
-/* The row of the Gram matrix's factor for constraint p beside the first `count` of the set, in w. */
+/* The row of the Gram matrix's factor for constraint p beside the first `count` of the set, in
+ * w. */
 static void gram_row(dual_method *d, int32_t p, int32_t count)
 {
     for (int32_t j = 0; j < count; j++) {

@@ -1,4 +1,5 @@
-/* Residuals of the KKT conditions of a quadratic program. All sums are in double, whatever precision the numbers have. */
+/* Residuals of the KKT conditions of a quadratic program. All sums are in double, whatever
+ * precision the numbers have. */
 #include "qp/qp_internal.h"
 
 static void grow_to(double *largest, double value)

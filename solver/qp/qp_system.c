@@ -168,7 +168,8 @@ TB_EXTERN bool tb_qp_answer(tb_qp_workspace *work)
 }
 
 /* The residual of the system, summed in double. A row of a constraint that was taken away has a
- * slack of its own and so none; its multiplier, which the border holds at zero, is taken for that. */
+ * slack of its own and so none; its multiplier, which the border holds at zero, is taken for
+ * that. */
 static void find_residual(tb_qp_workspace *work, tb_real *lower)
 {
     const tb_qp *qp = work->qp;

@@ -17,9 +17,9 @@ typedef struct tb_solve_history {
         sweeps; /* that solves by sweeps take; fades while Newton solves, so that they come again */
     double steps; /* that Newton takes from the sets of the last solve; fades while sweeps solve */
     double price; /* of such a step, in sweeps; 0: not known */
-    double
-        newton; /* sweeps that a solve costs which Newton begins and ends; 0: not known; decays while others
- * solve */
+    /* sweeps that a solve costs which Newton begins and ends; 0: not known; decays while others
+     * solve */
+    double newton;
 } tb_solve_history;
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
@@ -146,8 +146,10 @@ TB_EXTERN tb_solve_function tb_solve_staggered;
 #define tb_solve_coloured TB_SYMBOL(tb_solve_coloured)
 TB_EXTERN tb_solve_function tb_solve_coloured;
 
-/* For contacts in the plane alone: UNSUPPORTED for laws other than PLANAR and UNILATERAL. prox_serial and
- * prox_cuda stop by the residual or by ONE_SIDED, and want the factorized form. lemke counts pivots as
+/* For contacts in the plane alone: UNSUPPORTED for laws other than PLANAR and UNILATERAL.
+ * prox_serial and
+ * prox_cuda stop by the residual or by ONE_SIDED, and want the factorized form. lemke counts
+ * pivots as
  * iterations, and takes no more than 30,000 complementary pairs (RESOURCE_EXHAUSTED). */
 #define tb_solve_prox_serial TB_SYMBOL(tb_solve_prox_serial)
 TB_EXTERN tb_solve_function tb_solve_prox_serial;

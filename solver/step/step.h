@@ -205,7 +205,8 @@ static inline void tb_state_mark_host_newer(tb_state *state, uint32_t parts)
 }
 /* Drops the device copy; parts that were newer there are lost. */
 void tb_state_drop_device_copy(tb_state *state);
-/* Marks a world as diverged, in its state and in the certificate; returns DIVERGED and the message. */
+/* Marks a world as diverged, in its state and in the certificate; returns DIVERGED and the
+ * message. */
 tb_status tb_state_freeze(tb_state *state, tb_certificate *certificate, tb_error *error);
 /* Reserves memory for `count` contacts that replace the present ones. */
 tb_status tb_state_replace_contacts(tb_state *state, int32_t count);

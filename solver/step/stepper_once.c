@@ -228,7 +228,8 @@ tb_status tb_step(tb_stepper *stepper, tb_state *state, int32_t steps, tb_certif
     return tb_step_batch(stepper, &state, 1, steps, certificate, error);
 }
 
-/* For a backend that steps in the host's memory: everything is there, and no device has anything. */
+/* For a backend that steps in the host's memory: everything is there, and no device has
+ * anything. */
 static tb_status sync_to_host(tb_state *const *states, int32_t worlds, tb_error *error)
 {
     const tb_status status = tb_states_sync_to_host(states, worlds, TB_STATE_ALL, error);

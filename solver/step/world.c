@@ -31,7 +31,8 @@ TB_EXTERN tb_problem tb_world_problem(const tb_world *world)
                                 .compliance = world->has_compliance ? world->compliance : NULL};
 }
 
-/* Dynamics and the rows that are no contacts. DIVERGED where the motion has left the range of numbers
+/* Dynamics and the rows that are no contacts. DIVERGED where the motion has left the range of
+ * numbers
  * before any contact is looked for. */
 TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
 {
@@ -298,7 +299,8 @@ TB_STATIC void certify(const tb_world *w, const tb_solution *solution, tb_certif
     if (w->number_of_rows) count_statuses(w, solution, c);
 }
 
-/* The world stays at its last good state for good. gained: J, of energy that nothing explains; 0: the
+/* The world stays at its last good state for good. gained: J, of energy that nothing explains; 0:
+ * the
  * numbers have left their range. */
 TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, double gained,
                            tb_error *error)
@@ -362,7 +364,8 @@ TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double 
 /* Share of the energy that is rounding. */
 #define ENERGY_ROUNDING 1e-6
 
-/* Energy before the step, where the step is accounted for: where it is wanted, and where bodies turn so
+/* Energy before the step, where the step is accounted for: where it is wanted, and where bodies
+ * turn so
  * fast that the discretization may make energy. */
 TB_STATIC double energy_of(tb_world *w)
 {
@@ -387,7 +390,8 @@ TB_STATIC double moved_energy(tb_world *w)
     return w->accounts ? tb_world_end_energy(w) : 0;
 }
 
-/* Where the change of energy comes from, if that is reported. Returns the energy (J) that the step has
+/* Where the change of energy comes from, if that is reported. Returns the energy (J) that the step
+ * has
  * gained beyond its sources and its discretization error; 0: none. */
 TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double before,
                                 tb_certificate *certificate)

@@ -87,7 +87,8 @@ static tb_status reserve_arenas(piece *p, tb_error *error)
     return tb_gpu_reserve(&b->device, &b->arenas, (size_t)l->slots * l->arena_size, error);
 }
 
-/* What its worlds tell of a launch: the most steps that one has left, the largest arena and number of
+/* What its worlds tell of a launch: the most steps that one has left, the largest arena and number
+ * of
  * dofs, and what their last solves took. */
 static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effort *effort)
 {
@@ -105,7 +106,8 @@ static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effor
     p->call.launch.arena_size = arena_stride(bytes);
 }
 
-/* All of a call but where its block stands. Bytes that nobody sets are zero, so that equal calls are
+/* All of a call but where its block stands. Bytes that nobody sets are zero, so that equal calls
+ * are
  * equal bytes. */
 static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
 {

@@ -42,7 +42,8 @@ TB_CARD double pass(const tb_row_sweep *s, const rows_lane *t, const int32_t *or
     return epsilon;
 }
 
-/* The unsafe colour's new impulses are taken over: bodies first, by the changes, then the impulses. */
+/* The unsafe colour's new impulses are taken over: bodies first, by the changes, then the
+ * impulses. */
 TB_CARD void take_unsafe(const tb_row_run *run, const tb_row_sweep *s, const rows_lane *t,
                          int first, int count)
 {

@@ -68,7 +68,8 @@ static void link_newest(tb_gpu_device_copies *device_copies, tb_gpu_device_copy 
 
 /* ---- copies ---- */
 
-/* Copies of one transfer that are collected so far, and the bytes of staging memory that they take. */
+/* Copies of one transfer that are collected so far, and the bytes of staging memory that they
+ * take. */
 typedef struct copying {
     tb_gpu_copy *list;
     int32_t count;

@@ -1,12 +1,17 @@
 /* Device copies of the host's states: worlds that stay on a card between calls.
  *
- * A device copy holds a state's numbers and two buffers for contacts in the card's pool. Steps write
- * them, and readers fetch the arrays that they ask for. Forks share a device copy; stepping one of them
- * clones it on the card first. A full pool swaps the least recently stepped worlds out to host memory,
+ * A device copy holds a state's numbers and two buffers for contacts in the card's pool. Steps
+ * write
+ * them, and readers fetch the arrays that they ask for. Forks share a device copy; stepping one
+ * of them
+ * clones it on the card first. A full pool swaps the least recently stepped worlds out to host
+ * memory,
  * which costs time and changes no result.
  *
- * The thread that launches steps owns the card. Other threads read, fork and destroy states meanwhile, so
- * device copies have a lock, which is never held while a kernel of steps runs, and a stream of their
+ * The thread that launches steps owns the card. Other threads read, fork and destroy states
+ * meanwhile, so
+ * device copies have a lock, which is never held while a kernel of steps runs, and a stream of
+ * their
  * own, so that no reader waits for a kernel. The state of a device copy in a launch belongs to that
  * launch alone. */
 #ifndef TB_GPU_DEVICE_COPY_H
@@ -50,7 +55,8 @@ struct tb_gpu_device_copies {
     tb_device_use use;
 };
 
-/* Allocations and clones that a state needs before a launch: filled by settle, carried out by commit. */
+/* Allocations and clones that a state needs before a launch: filled by settle, carried out by
+ * commit. */
 typedef struct tb_gpu_move {
     tb_state *state;
     int32_t capacity;         /* contacts that each room must take at least */

@@ -1,4 +1,5 @@
-/* The table of kernels and functions that the host calls for a large world, in either precision: see large.cu. */
+/* The table of kernels and functions that the host calls for a large world, in either precision:
+ * see large.cu. */
 #ifndef TB_GPU_LARGE_KERNELS_H
 #define TB_GPU_LARGE_KERNELS_H
 
@@ -6,7 +7,8 @@
 
 #include "step/large/large_plan.h"
 
-/* Memories of a large world: arrays of the model's size, arrays that grow with pairs and contacts, and
+/* Memories of a large world: arrays of the model's size, arrays that grow with pairs and contacts,
+ * and
  * records that are read or written. */
 typedef enum tb_gpu_large_memory {
     TB_GPU_LARGE_FIXED,

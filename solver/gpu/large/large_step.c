@@ -111,7 +111,8 @@ static tb_status receive(tb_gpu_device *d, tb_gpu_device_copies *device_copies,
     return TB_OK;
 }
 
-/* Whether the field still has the contacts that the state begins with, because no launch but its own
+/* Whether the field still has the contacts that the state begins with, because no launch but its
+ * own
  * has worked on them: then they need not be read again. */
 static bool is_kept(const tb_gpu_large_world *f, const tb_state *s)
 {

@@ -31,8 +31,10 @@ TB_CARD void meet_team(const betz_team *t)
         meet(t->place, t->blocks);
 }
 
-/* Share of an island that one block of threads computes: contacts and dofs, in shared memory where they
- * fit, because a barrier between blocks empties the L1 cache. Impulses and velocities stay in global
+/* Share of an island that one block of threads computes: contacts and dofs, in shared memory where
+ * they
+ * fit, because a barrier between blocks empties the L1 cache. Impulses and velocities stay in
+ * global
  * memory. */
 typedef struct betz_share {
     tb_problem problem;
@@ -62,7 +64,8 @@ TB_CARD void copy_words(void *to, const void *from, int64_t bytes)
         ((unsigned *)to)[i] = ((const unsigned *)from)[i];
 }
 
-/* Contacts, segments, values and rows of the share into shared memory, counted from the share's first. */
+/* Contacts, segments, values and rows of the share into shared memory, counted from the share's
+ * first. */
 TB_CARD void keep_contacts(betz_share *share, unsigned char **free)
 {
     const int n = share->number_of_contacts;

@@ -88,7 +88,8 @@ TB_CARD void begin_next(const card *c, int j)
     if (bound != c->base[j] && c->slot[j] < 0) atomicAdd(&c->control->fresh_at_start, 1);
 }
 
-/* Sets at the start: of several bounds of a variable that shall hold, an equality, else the first. */
+/* Sets at the start: of several bounds of a variable that shall hold, an equality, else the
+ * first. */
 TB_CARD_LARGE void begin_sets(const card *c)
 {
     int from, to;

@@ -1,9 +1,12 @@
-/* C = B A for a symmetric band B, in Litven's two variants of a card (listings 6.4 and 6.5, with their
+/* C = B A for a symmetric band B, in Litven's two variants of a card (listings 6.4 and 6.5, with
+ * their
  * limits put right: the last sub-diagonal and the last column count). Compiled twice, as double and
  * with TB_SINGLE as float.
  *
- * Both give a lane each number of a tile of 16 x 16 of C and sum over the band in its order, so they
- * leave the same bytes; zeros outside of the band add nothing. The naive one reads both factors from
+ * Both give a lane each number of a tile of 16 x 16 of C and sum over the band in its order, so
+ * they
+ * leave the same bytes; zeros outside of the band add nothing. The naive one reads both factors
+ * from
  * the card's memory, 32 times what the other brings into the block's memory for all its lanes. */
 #include "gpu/qp/grid.h"
 #include "gpu/qp/symgbmm.h"
@@ -66,7 +69,8 @@ typedef struct product_memory {
     tb_real band[SIDE][ROW_PITCH], dense[SIDE][ROW_PITCH];
 } product_memory;
 
-/* Tiles of both factors from column and row m on. Lanes follow the order in memory: of A along its columns, of the band along its columns below the diagonal and along its rows above it. */
+/* Tiles of both factors from column and row m on. Lanes follow the order in memory: of A along
+ * its columns, of the band along its columns below the diagonal and along its rows above it. */
 TB_CARD void load_tiles(const tb_gpu_product *p, product_memory *memory, int row, int column, int m)
 {
     const int fast = (int)threadIdx.x % SIDE, slow = (int)threadIdx.x / SIDE;

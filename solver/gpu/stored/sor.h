@@ -1,7 +1,9 @@
-/* The block SOR iterations of the listings: an exact Gauss-Seidel with two kernels by turns along the
+/* The block SOR iterations of the listings: an exact Gauss-Seidel with two kernels by turns along
+ * the
  * diagonal of T, the relaxed mixture with Jacobi, and both on block CSR (Nützi 5.3, 5.4).
  *
- * `sum` is t of (5.13): what the newest impulses before a row and the last ones from it on add up to.
+ * `sum` is t of (5.13): what the newest impulses before a row and the last ones from it on add
+ * up to.
  * A row that is finished starts the sum of the next iteration at zero. */
 #ifndef TB_GPU_STORED_SOR_H
 #define TB_GPU_STORED_SOR_H
@@ -72,7 +74,8 @@ TB_CARD void columns_off_diagonal(const tb_gpu_stored *s, tb_real *shared)
     if (active) sum[row] = all;
 }
 
-/* sorProxRelaxedStepA: a contact of the group a thread; a group of up to 128 is one block of threads. */
+/* sorProxRelaxedStepA: a contact of the group a thread; a group of up to 128 is one block of
+ * threads. */
 TB_CARD void project_group(const tb_gpu_stored *s)
 {
     const int own = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -104,8 +107,10 @@ TB_CARD void columns_of_group(const tb_gpu_stored *s, tb_real *shared)
     if (active) sum[row] = all;
 }
 
-/* The start vector from the impulses `next`: row l of the upper part of T. Relaxed groups take whole
- * diagonal blocks; the exact SOR takes the diagonal and, of each contact, the entry (T2, T1), since both
+/* The start vector from the impulses `next`: row l of the upper part of T. Relaxed groups take
+ * whole
+ * diagonal blocks; the exact SOR takes the diagonal and, of each contact, the entry (T2, T1),
+ * since both
  * tangential rows are projected together. */
 TB_CARD void start_row(const tb_gpu_stored *s, bool relaxed)
 {
@@ -126,7 +131,8 @@ TB_CARD void add_block(const tb_gpu_stored *s, int32_t block, const tb_real *y, 
         for (int j = 0; j < 3; j++) x[i] += t[3 * i + j] * y[j];
 }
 
-/* The blocks of a row that lie in group `index`. The test has two sides: a row without a block there
+/* The blocks of a row that lie in group `index`. The test has two sides: a row without a block
+ * there
  * begins with one of a later group, or of the next row. */
 TB_CARD void sparse_columns_of_group(const tb_gpu_stored *s)
 {

@@ -2,13 +2,17 @@
  * overlapped.
  *
  * Block 0 of the grid goes along the diagonal of T, 32 contacts at a time; every other block owns a
- * stretch of rows and adds the columns of diagonal blocks that are finished, while block 0 is ahead by
- * one: the columns of diagonal block p - 1 for the rows of p, which cannot wait, it adds itself. One warp
- * solves a diagonal block, a contact a lane, by shuffles, while the others load the next one. Owners load
+ * stretch of rows and adds the columns of diagonal blocks that are finished, while block 0 is
+ * ahead by
+ * one: the columns of diagonal block p - 1 for the rows of p, which cannot wait, it adds itself.
+ * One warp
+ * solves a diagonal block, a contact a lane, by shuffles, while the others load the next one.
+ * Owners load
  * T before the impulses that they wait for.
  *
  * With s counting the diagonal blocks of all iterations, the row of diagonal block q is finished by
- * block 0 at s, taken over by its owner from there, handed back after s + P - 2, and P is their number. */
+ * block 0 at s, taken over by its owner from there, handed back after s + P - 2, and P is their
+ * number. */
 #ifndef TB_GPU_STORED_SOR_GRID_H
 #define TB_GPU_STORED_SOR_GRID_H
 
@@ -69,7 +73,8 @@ TB_CARD void publish(volatile unsigned *progress, unsigned count)
     if (threadIdx.x == 0) *progress = count;
 }
 
-/* The thread's COLUMNS columns of T, from `column` on, for rows `row` and `row` + 1; zero beyond the
+/* The thread's COLUMNS columns of T, from `column` on, for rows `row` and `row` + 1; zero beyond
+ * the
  * last column, and for rows from `last` on. */
 TB_CARD void load_columns(const tb_gpu_stored *s, int row, int last, int column, pair_of_rows *two)
 {
@@ -118,7 +123,8 @@ TB_CARD void add_square(sor_memory *m, tb_real *sum, const tb_real *next)
     __syncthreads();
 }
 
-/* One warp, a contact a lane: the contacts of a diagonal block in order. All lanes compute, one lane's
+/* One warp, a contact a lane: the contacts of a diagonal block in order. All lanes compute, one
+ * lane's
  * numbers count; until its turn a lane's sums hold d too. Returns whether an element of this lane's
  * contact fails the stop test. */
 TB_CARD bool solve_diagonal(const tb_gpu_stored *s, sor_memory *m, int buffer, int first)
@@ -170,7 +176,8 @@ TB_CARD void publish_block(const tb_gpu_stored *s, const sor_extent *e, const so
     if (lane_of() == 0) *progress_of(s, 0) = count;
 }
 
-/* One warp loads the sums of diagonal block p as their owners have left them, when these have counted to
+/* One warp loads the sums of diagonal block p as their owners have left them, when these have
+ * counted to
  * `target`. */
 TB_CARD void load_sums(const tb_gpu_stored *s, const sor_extent *e, int p, unsigned target,
                        tb_real *to)
@@ -208,7 +215,8 @@ TB_CARD void end_iteration(const tb_gpu_stored *s, sor_memory *m, bool moved, in
 }
 
 /* Block 0. `at` counts the diagonal blocks of all iterations. While the first warp solves one, the
- * second hands the one before to the owners and fetches the sums of the next, and the others load T. */
+ * second hands the one before to the owners and fetches the sums of the next, and the others
+ * load T. */
 TB_CARD void go_along_diagonal(const tb_gpu_stored *s, sor_memory *m)
 {
     const sor_extent e = extent_of(s);
@@ -241,7 +249,8 @@ TB_CARD void go_along_diagonal(const tb_gpu_stored *s, sor_memory *m)
 
 /* ---- owners of rows ---- */
 
-/* sum of a strip's rows += columns of diagonal block p, but for rows of p and of the block behind it. */
+/* sum of a strip's rows += columns of diagonal block p, but for rows of p and of the block
+ * behind it. */
 TB_CARD void add_columns(const tb_gpu_stored *s, sor_memory *m, const pair_of_rows *two, int strip,
                          int last, int p, int behind)
 {

@@ -1,4 +1,5 @@
-/* Prox iterations with a stored T on a card (Nützi, Computing Non-Smooth Dynamics on the GPU, ETH 2011):
+/* Prox iterations with a stored T on a card (Nützi, Computing Non-Smooth Dynamics on the GPU, ETH
+ * 2011):
  * his kernels by the step they make, and two cooperative ones. Compiled twice, as double and with
  * TB_SINGLE as float. */
 #include "gpu/stored/jor_grid.h"

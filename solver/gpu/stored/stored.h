@@ -1,7 +1,9 @@
 /* Prox iterations on a stored matrix T: the structures that the host and the kernels share.
  *
- * T = I - R^-1 G lies by columns, `pitch` numbers apart, or as block CSR of 3 x 3 blocks. Vectors are in
- * contact order: normal, tangent 1, tangent 2 of the first contact, then of the next (Nützi 5.7). All
+ * T = I - R^-1 G lies by columns, `pitch` numbers apart, or as block CSR of 3 x 3 blocks.
+ * Vectors are in
+ * contact order: normal, tangent 1, tangent 2 of the first contact, then of the next (Nützi
+ * 5.7). All
  * pointers are the card's; numbers have the kernels' precision. */
 #ifndef TB_GPU_STORED_H
 #define TB_GPU_STORED_H
@@ -35,7 +37,8 @@ typedef struct tb_gpu_stored {
     const void *value;
 } tb_gpu_stored;
 
-/* Counters: meetings of blocks, then one of the diagonal's progress and one for each owner of rows. */
+/* Counters: meetings of blocks, then one of the diagonal's progress and one for each owner of
+ * rows. */
 enum { TB_GPU_STORED_COUNTERS = 32 * 600 };
 
 /* One launch each. Names in brackets are those of the listings. */

@@ -196,7 +196,8 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* gamma = 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2, by bodies in every storage form. */
+/* gamma = 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2, by bodies in every storage
+ * form. */
 static double quality(solving *s)
 {
     double sum = 0;
@@ -226,7 +227,8 @@ static tb_status colour(solving *s, tb_arena *arena, tb_error *error)
     return status == TB_OK ? TB_OK : tb_fail_memory(error, 0, "a colouring");
 }
 
-/* Iterations with his controller: the first growth of epsilon brings the impulses before it back and
+/* Iterations with his controller: the first growth of epsilon brings the impulses before it back
+ * and
  * scales R; after five such the solve ends. */
 static void iterate(solving *s, tb_poulsen_result *result)
 {

@@ -184,13 +184,17 @@ TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, in
 
 /* ---- a diagonal block ----
  *
- * The factors overwrite the block: L with the inverse of its diagonal, and U with a unit diagonal (Crout). A step of the elimination therefore writes only the pivot's row and the entries that it eliminates. */
+ * The factors overwrite the block: L with the inverse of its diagonal, and U with a unit
+ * diagonal (Crout). A step of the elimination therefore writes only the pivot's row and the
+ * entries that it eliminates. */
 
-/* Of the largest number's size from where on a diagonal number is good enough in a matrix of one node:
+/* Of the largest number's size from where on a diagonal number is good enough in a matrix of one
+ * node:
  * so its rows mostly stay where their order fills nothing. */
 #define GOOD_PIVOT TB_R(0.1)
 
-/* Row of the pivot for column k: the largest by its row's largest number, of equal ones the first; the
+/* Row of the pivot for column k: the largest by its row's largest number, of equal ones the first;
+ * the
  * diagonal's, if it has this share of that. */
 TB_STATIC int32_t find_pivot(const tb_real *a, int32_t n, int32_t k, const tb_real *scale,
                              tb_real good)

@@ -53,14 +53,16 @@ TB_EXTERN tb_status tb_block_lu_dense(tb_block_lu *lu, int32_t rows, tb_arena *a
 #define tb_block_lu_shrink TB_SYMBOL(tb_block_lu_shrink)
 TB_EXTERN void tb_block_lu_shrink(tb_block_lu *lu, int32_t rows);
 
-/* Bytes that tb_block_lu_single_node needs for a matrix of one node, with numbers of so many bytes. */
+/* Bytes that tb_block_lu_single_node needs for a matrix of one node, with numbers of so many
+ * bytes. */
 TB_FN size_t tb_block_lu_dense_bytes(int32_t rows, size_t real)
 {
     return ((size_t)rows * (size_t)rows + 2 * (size_t)rows) * real + (size_t)rows * sizeof(int32_t);
 }
 
 /* Puts the numbers of a matrix that is not written yet, with its `work` and `exchange`, into the
- * team's fast memory. Returns room for a right side behind them; NULL: they do not fit, and all stays
+ * team's fast memory. Returns room for a right side behind them; NULL: they do not fit, and all
+ * stays
  * where it is. */
 #define tb_block_lu_single_node TB_SYMBOL(tb_block_lu_single_node)
 TB_EXTERN tb_real *tb_block_lu_single_node(tb_block_lu *lu);

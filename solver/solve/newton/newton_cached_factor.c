@@ -19,10 +19,10 @@
 enum { MOST_VECTORS = 3 }; /* as many as a factorization costs */
 /* a weaker pull wants more vectors than that */
 static const double LEAST_WEIGHT = 1e-6;
-static const double LEAST_WEIGHT_RATIO =
-    0.1; /* of the chosen weight: a weaker proximal term serves as well */
-static const double NEW_WEIGHT_RATIO =
-    0.3; /* of a new factor: later solves that choose a smaller weight can use it */
+/* of the chosen weight: a weaker proximal term serves as well */
+static const double LEAST_WEIGHT_RATIO = 0.1;
+/* of a new factor: later solves that choose a smaller weight can use it */
+static const double NEW_WEIGHT_RATIO = 0.3;
 
 TB_EXTERN tb_status tb_newton_cached_factor_prepare(tb_newton_system *system, double *numbers)
 {

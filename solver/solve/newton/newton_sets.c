@@ -5,13 +5,16 @@
  * linear solve, however far the impulses have to go (Litven 3.8; Hintermueller, Ito, Kunisch, SIAM
  * J. Optim. 13, 2002: the primal-dual active set method is this Newton). Later steps read the sets
  * off the projections, as the method does, and follow the direction of slip. The pull towards the
- * last impulses (see newton.c) is as weak as the tolerance asks for, so that it does not need rounds
+ * last impulses (see newton.c) is as weak as the tolerance asks for, so that it does not need
+ * rounds
  * of its own; nothing shortens a step, since a set that is nearly right needs no safeguard. Where a
  * few steps do not do, the caller's rounds take over from the best impulses met.
  *
- * A float's rounding of the impulses alone leaves as much as a tolerance of 1e-6 where some bodies lie
+ * A float's rounding of the impulses alone leaves as much as a tolerance of 1e-6 where some
+ * bodies lie
  * on each other: six boxes had to be solved anew in every step, for impulses that round luckily. So
- * in float impulses have a second number with what the first one's rounding leaves (`fine`): systems
+ * in float impulses have a second number with what the first one's rounding leaves (`fine`):
+ * systems
  * are solved in float, steps are added and judged in double, and the state keeps the sum. */
 #include "base/team.h"
 #include "solve/newton/law_slope.h"
@@ -28,7 +31,8 @@ enum {
 static const double PULL_SHARE = 0.1;   /* of the tolerance, that the pull may leave */
 static const double UNSEEN_SHARE = 0.3; /* of it, that the linear system's residual may leave */
 /* epsilon: a weaker pull would leave the impulses to rounding, the next round does better. In piles
- * the slowest motions have a hundredth of a contact's G: a pull as strong as that would leave them */
+ * the slowest motions have a hundredth of a contact's G: a pull as strong as that would leave
+ * them */
 #ifdef TB_SINGLE
 static const tb_real WEAKEST_PULL = TB_R(1e-4), STRONGEST_PULL = TB_R(1e-3);
 #else

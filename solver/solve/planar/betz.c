@@ -1,18 +1,27 @@
-/* Betz's two solvers: prox_serial, one thread with the freeze and the restart by an impulse limit, and
+/* Betz's two solvers: prox_serial, one thread with the freeze and the restart by an impulse limit,
+ * and
  * prox_cuda, whose kernels run over all contacts or all dofs at once, here on threads.
  *
- * Stopping. By TB_STOP_ONE_SIDED both stop as the thesis does: every contact has rho_n > -tolerance and
- * its friction converged. His freeze belongs to that test: a normal impulse that once passed it stays
- * while it passes, also where the contact separates, so prox_serial freezes under this test alone. By
+ * Stopping. By TB_STOP_ONE_SIDED both stop as the thesis does: every contact has rho_n >
+ * -tolerance and
+ * its friction converged. His freeze belongs to that test: a normal impulse that once passed it
+ * stays
+ * while it passes, also where the contact separates, so prox_serial freezes under this test
+ * alone. By
  * TB_STOP_RESIDUAL both go on to the residual of the certificate, without the freeze.
  *
- * Divergence. Jacobi's r with omega 0.5 need not converge with friction. Where the residual rises above
- * what impulses of zero have, everything begins again with half the omega (options->maximum_halvings),
+ * Divergence. Jacobi's r with omega 0.5 need not converge with friction. Where the residual
+ * rises above
+ * what impulses of zero have, everything begins again with half the omega
+ * (options->maximum_halvings),
  * but not as_listed.
  *
- * The restart (prox_serial, options->impulse_limit): a trial p_n above the limit sets all impulses to
- * zero, halves omega and doubles the sweeps that are left. The listing computes r before it halves omega
- * and lets two frictional sweeps of prox_cuda begin with mu = 1; options->as_listed repeats both. */
+ * The restart (prox_serial, options->impulse_limit): a trial p_n above the limit sets all
+ * impulses to
+ * zero, halves omega and doubles the sweeps that are left. The listing computes r before it
+ * halves omega
+ * and lets two frictional sweeps of prox_cuda begin with mu = 1; options->as_listed repeats
+ * both. */
 #include "solve/planar/betz_run.h"
 
 #include "base/parallel.h"

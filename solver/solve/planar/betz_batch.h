@@ -1,6 +1,8 @@
-/* Islands of planar contacts whose sweeps a device runs in one launch, as host and device share them.
+/* Islands of planar contacts whose sweeps a device runs in one launch, as host and device share
+ * them.
  *
- * The arrays of all islands lie one after another; rows, dofs, segments and values of an island's blocks count from the island's own first (step/planar/islands.h). */
+ * The arrays of all islands lie one after another; rows, dofs, segments and values of an
+ * island's blocks count from the island's own first (step/planar/islands.h). */
 #ifndef TB_BETZ_BATCH_H
 #define TB_BETZ_BATCH_H
 

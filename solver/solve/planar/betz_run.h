@@ -1,7 +1,9 @@
-/* A solve by Betz's sweeps, cut at the places where its residual is looked at, so that a device can make
+/* A solve by Betz's sweeps, cut at the places where its residual is looked at, so that a device can
+ * make
  * the sweeps between two looks of many solves at once (step/planar/islands_gpu_once.c).
  *
- *     open;  while (!done) { make tb_betz_due sweeps, fewer where they end or exceed the limit; look }  close
+ *     open;  while (!done) { make tb_betz_due sweeps, fewer where they end or exceed the limit;
+ *     look }  close
  */
 #ifndef TB_BETZ_RUN_H
 #define TB_BETZ_RUN_H
@@ -22,7 +24,8 @@ typedef struct tb_betz_run {
     bool serial, in_turn, richardson, done;
 } tb_betz_run;
 
-/* Checks options and problem, takes arrays from the scratch of `warm`, computes r, and starts from warm
+/* Checks options and problem, takes arrays from the scratch of `warm`, computes r, and starts from
+ * warm
  * impulses. UNSUPPORTED, INVALID_ARGUMENT, RESOURCE_EXHAUSTED. */
 #define tb_betz_open TB_SYMBOL(tb_betz_open)
 TB_EXTERN tb_status tb_betz_open(tb_betz_run *run, const tb_problem *problem,
@@ -34,7 +37,8 @@ TB_EXTERN int32_t tb_betz_due(const tb_betz_run *run);
 /* N s, of a trial p_n; 0: none, or too many restarts already. */
 #define tb_betz_limit TB_SYMBOL(tb_betz_limit)
 TB_EXTERN tb_real tb_betz_limit(const tb_betz_run *run);
-/* After `made` sweeps, with their impulses in z.p. ended: all contacts pass the one-sided test; over: a
+/* After `made` sweeps, with their impulses in z.p. ended: all contacts pass the one-sided test;
+ * over: a
  * trial impulse exceeded the limit. Sets `done`, or restarts with zero impulses and a smaller r. */
 #define tb_betz_look TB_SYMBOL(tb_betz_look)
 TB_EXTERN tb_status tb_betz_look(tb_betz_run *run, int32_t made, bool ended, bool over);

@@ -1,6 +1,7 @@
 /* lemke: complementary pivoting on planar contacts, the part that PATH plays in Betz's thesis.
  *
- * The contacts' law as a linear complementarity problem (his 2.36 with the velocities eliminated, E and
+ * The contacts' law as a linear complementarity problem (his 2.36 with the velocities
+ * eliminated, E and
  * U_mu restored): z = (p_n, p_f+, p_f-, sigma) per contact with friction, p_n alone without,
  *
  *     rho_n  =  G_nn p_n + G_nf (p_f+ - p_f-) + c_n
@@ -8,10 +9,13 @@
  *     rho_f- = -G_fn p_n - G_ff (p_f+ - p_f-) - c_f + sigma        0 <= w  orthogonal to  z >= 0
  *     s      =  mu p_n - p_f+ - p_f-
  *
- * In the plane this is the exact law. The matrix is copositive, and Lemke's path ends in a solution where
+ * In the plane this is the exact law. The matrix is copositive, and Lemke's path ends in a
+ * solution where
  * the contacts can be satisfied at all (Stewart and Trinkle 1996; Cottle, Pang, Stone, The Linear
- * Complementarity Problem, 4.4). A dense tableau of basic rows over nonbasic columns is pivoted; q is
- * perturbed by a small part of its size so that no tie remains, and at the end the basis is solved once more for
+ * Complementarity Problem, 4.4). A dense tableau of basic rows over nonbasic columns is pivoted;
+ * q is
+ * perturbed by a small part of its size so that no tie remains, and at the end the basis is
+ * solved once more for
  * the q that was given. */
 #include "solve/solve.h"
 
@@ -21,7 +25,8 @@
 #include <string.h>
 
 enum { LEMKE_MOST_PAIRS = 30000 }; /* a dense tableau of 7.2 GB */
-/* Of the largest |q|. Redundant contacts let one perturbation end in a basis that rounding has spoilt;
+/* Of the largest |q|. Redundant contacts let one perturbation end in a basis that rounding has
+ * spoilt;
  * the next one goes another way. */
 static const double LEMKE_PERTURBATION[] = {1e-9, 1e-7, 1e-8, 1e-6};
 enum { LEMKE_ATTEMPTS = sizeof LEMKE_PERTURBATION / sizeof LEMKE_PERTURBATION[0] };
@@ -212,7 +217,8 @@ TB_STATIC bool lemke_gauss(double *a, double *b, int32_t k)
     return true;
 }
 
-/* z of the final basis for the q that was given: m_BB z_B = -q_B, else the perturbed values. The table's
+/* z of the final basis for the q that was given: m_BB z_B = -q_B, else the perturbed values. The
+ * table's
  * memory is used up. */
 TB_STATIC void lemke_finish(tb_lemke *l, int32_t *which)
 {

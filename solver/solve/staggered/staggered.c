@@ -5,9 +5,12 @@
  *     (C)  normals that are not negative,      with friction held
  *     (F)  friction within mu times them,      with normals held
  *
- * Each program is factored once a step and keeps its bordered columns; only f and bounds change from
- * turn to turn, and sets begin where the last turn's ended or its multipliers point. Contacts without
- * a normal impulse have no friction: all their facets meet in a point, and which of them hold would be
+ * Each program is factored once a step and keeps its bordered columns; only f and bounds change
+ * from
+ * turn to turn, and sets begin where the last turn's ended or its multipliers point. Contacts
+ * without
+ * a normal impulse have no friction: all their facets meet in a point, and which of them hold
+ * would be
  * rounding (Litven's theorem 4.2 asks for limits above zero). Both bounds are zero then, and the
  * variable stays in the program.
  *
@@ -161,7 +164,8 @@ TB_STATIC tb_real largest_normal(const tb_staggered *it)
 }
 
 /* Limits from the normals, and the set that they predict (Litven 3.8): a bound holds where the last
- * friction, moved on by what pulls at it, goes beyond. A contact without a normal impulse is held at
+ * friction, moved on by what pulls at it, goes beyond. A contact without a normal impulse is
+ * held at
  * no friction. */
 TB_STATIC void limit_friction(tb_staggered *it)
 {
@@ -238,7 +242,8 @@ TB_STATIC tb_status take_turn(tb_staggered *it, bool *solved)
     return status;
 }
 
-/* After how many turns the present sets have come back; TURNS_OF_CYCLE: more, or other each time. */
+/* After how many turns the present sets have come back; TURNS_OF_CYCLE: more, or other each
+ * time. */
 TB_STATIC int32_t find_cycle(const tb_staggered *it)
 {
     const uint64_t *sets = it->sets;

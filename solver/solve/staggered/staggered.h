@@ -35,7 +35,8 @@ typedef struct tb_staggered_program {
     tb_staggered_large *large; /* NULL: the program is small */
 } tb_staggered_program;
 
-/* Takes the memory of the program of normal impulses: unilateral rows, normals of contacts, bilateral
+/* Takes the memory of the program of normal impulses: unilateral rows, normals of contacts,
+ * bilateral
  * rows, and boxes; with its bounds. UNSUPPORTED for laws with spin. */
 #define tb_staggered_normals TB_SYMBOL(tb_staggered_normals)
 TB_EXTERN tb_status tb_staggered_normals(const tb_problem *problem, tb_arena *arena,
@@ -69,7 +70,8 @@ TB_EXTERN void tb_staggered_scatter(const tb_staggered_program *part, const tb_r
                                     tb_real *rows);
 
 #ifndef TB_DEVICE
-/* Large programs, by qp.h: their H is filled through tb_staggered_large_hessian (element (i, j), i >=
+/* Large programs, by qp.h: their H is filled through tb_staggered_large_hessian (element (i, j), i
+ * >=
  * j, in LAPACK's lower band). */
 #define tb_staggered_large_take TB_SYMBOL(tb_staggered_large_take)
 tb_status tb_staggered_large_take(tb_staggered_program *part, tb_arena *arena);

@@ -1,4 +1,5 @@
-/* The processor's loops of the stored iterations, in the order in which a card's kernels sum. Compiled
+/* The processor's loops of the stored iterations, in the order in which a card's kernels sum.
+ * Compiled
  * twice: sweeps_once.c has them in double, sweeps_f32_once.c in float. */
 #ifndef TB_STORED_SWEEPS_H
 #define TB_STORED_SWEEPS_H
@@ -30,7 +31,8 @@ enum { STRIP = 512 };
 
 /* ---- products ---- */
 
-/* sum(from ... to) += T(from ... to, first ... first + columns) x. Each row adds its columns in order. */
+/* sum(from ... to) += T(from ... to, first ... first + columns) x. Each row adds its columns in
+ * order. */
 static void add_columns(const stored_run *run, int32_t from, int32_t to, int32_t first,
                         int32_t columns, const tb_real *x, tb_real *TB_RESTRICT sum)
 {

@@ -246,7 +246,8 @@ static tb_status open_source(const tb_problem *problem, stored_source *source, t
     return status;
 }
 
-/* The block of G of contacts r and c. A padded row gets the contact's own normal entry on the diagonal,
+/* The block of G of contacts r and c. A padded row gets the contact's own normal entry on the
+ * diagonal,
  * so that it has an r. */
 static void fill_block(const stored_source *source, int32_t r, int32_t c, double *value)
 {

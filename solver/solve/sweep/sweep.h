@@ -14,7 +14,8 @@
 
 #include "contact/contact.h"
 
-/* Relaxation. Gauss-Seidel: 1 is the plain method; more gained nothing on the problem files, and can
+/* Relaxation. Gauss-Seidel: 1 is the plain method; more gained nothing on the problem files, and
+ * can
  * diverge. Jacobi: the largest that was stable in Nützi's dense packings (sec. 6.2); divergence
  * halves it. */
 #define TB_SOR_OMEGA 1.0
@@ -34,7 +35,8 @@ enum {
     TB_SOLVE_WHOLE_ALWAYS /* likewise, because rows cannot be solved one by one (Painlevé block) */
 };
 
-/* One block as the sweep reads it: 128 bytes in double, without gaps, so that it is written at once. */
+/* One block as the sweep reads it: 128 bytes in double, without gaps, so that it is written at
+ * once. */
 typedef struct TB_ALIGNED(16) tb_sweep_block {
     uint8_t law, rows, shape, block_solve;
     int32_t row;

@@ -13,7 +13,8 @@ typedef struct tb_sweeper tb_sweeper;
 /* No byte of a link is a gap, since all of it is written and read at once. */
 enum { TB_LINK_FILLING = sizeof(tb_real) == sizeof(double) ? 1 : 3 };
 
-/* A Coulomb contact that is solved by rows, or a block of one row, as a team's sweep reads it: all of it
+/* A Coulomb contact that is solved by rows, or a block of one row, as a team's sweep reads it: all
+ * of it
  * at once, in a lane's widest accesses. */
 typedef struct TB_ALIGNED(16) tb_team_link {
     const tb_real *y;    /* its rows */
@@ -27,7 +28,8 @@ typedef struct TB_ALIGNED(16) tb_team_link {
     tb_real c[3];
 } tb_team_link;
 
-/* The order of a coloured sweep: blocks of colour c are order[start[c]] to order[start[c + 1] - 1]. */
+/* The order of a coloured sweep: blocks of colour c are order[start[c]] to order[start[c + 1] -
+ * 1]. */
 typedef struct tb_colours {
     int32_t number, threads;
     const int32_t *start, *order;
@@ -96,8 +98,10 @@ TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *pr
                                        const tb_solve_options *options, bool gauss_seidel,
                                        tb_arena *scratch);
 
-/* Fills the blocks from `first` on before `end`, with their diagonal blocks, their r-factors for the
- * first omega, and their rows of T where it is used. The sweeper's omega is set when all have theirs. */
+/* Fills the blocks from `first` on before `end`, with their diagonal blocks, their r-factors for
+ * the
+ * first omega, and their rows of T where it is used. The sweeper's omega is set when all have
+ * theirs. */
 #define tb_sweeper_start TB_SYMBOL(tb_sweeper_start)
 TB_EXTERN void tb_sweeper_start(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,
                                 int32_t end, tb_real omega);

@@ -262,7 +262,8 @@ TB_STATIC inline void tb_team_move_columns(const tb_sweeper *sweeper, const tb_b
     }
 }
 
-/* A contact by rows: its products by all lanes, each row's sum by one; there are three lanes or more.
+/* A contact by rows: its products by all lanes, each row's sum by one; there are three lanes or
+ * more.
  * Where nothing changes s stays as it is. */
 TB_STATIC TB_NO_INLINE double tb_team_move_contact(tb_sweeper *sweeper, int32_t index)
 {

@@ -34,7 +34,8 @@ TB_FN void tb_free_body_solve(const tb_model_tree *tree, tb_real x[6])
     tb_free_body_multiply(tree->inverse_mass, tree->inverse_inertia, x);
 }
 
-/* Velocity after dt under gravity and `force` (N and, in body axes, N m), if no row pushed; it turns
+/* Velocity after dt under gravity and `force` (N and, in body axes, N m), if no row pushed; it
+ * turns
  * by the energy-keeping implicit rule. */
 TB_FN void tb_free_body_velocity(const tb_model_body *body, const tb_model_tree *tree,
                                  tb_vec3 gravity, const tb_real u[6], const tb_real force[6],
@@ -69,9 +70,11 @@ TB_FN void tb_free_body_fly(tb_real x[7], const tb_real u[6], tb_real dt)
     tb_ball_turn(x + 3, u + 3, dt);
 }
 
-/* The rest of a step's way, from velocities u0 at its start and u1 at its end. Stewart and Trinkle's
+/* The rest of a step's way, from velocities u0 at its start and u1 at its end. Stewart and
+ * Trinkle's
  * rule moves by the velocity at the end of the step, which closes gaps to the last bit but turns a
- * tumbling body to first order only. Where no impulse turned a free body (`pushed`), it turns by the
+ * tumbling body to first order only. Where no impulse turned a free body (`pushed`), it turns by
+ * the
  * mean angular velocity, the one that tb_gyroscopic_step took its torque at: that is the midpoint
  * rule, of second order. */
 TB_FN void tb_free_body_move(tb_real q[7], const tb_real u0[6], const tb_real u1[6], bool pushed,

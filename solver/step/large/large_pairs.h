@@ -1,6 +1,8 @@
 /* Large world: which shapes may touch, and where (detect.c).
  *
- * One shape finds each pair: the one in the tree if the other is large, else the first in the model. Pairs are sorted by the places of their finders along the Morton curve, so that later stages find their bodies near each other; partners of one finder are in the model's order. */
+ * One shape finds each pair: the one in the tree if the other is large, else the first in the
+ * model. Pairs are sorted by the places of their finders along the Morton curve, so that later
+ * stages find their bodies near each other; partners of one finder are in the model's order. */
 #ifndef TB_LARGE_PAIRS_H
 #define TB_LARGE_PAIRS_H
 
@@ -87,7 +89,8 @@ TB_STATIC void tb_large_stage_pairs(const tb_large_world *f)
     TB_GRID_EACH(i, f->plan.shapes)
     {
         const int32_t from = f->found_from[i], count = f->found[i];
-        /* a sum that has run over is below zero somewhere on its way, since no term is that large */
+        /* a sum that has run over is below zero somewhere on its way, since no term is that
+         * large */
         if (from < 0 || count > f->capacity.pairs - from) {
             tb_grid_write(&f->control->too_many, 1);
             tb_large_stop(f, TB_LARGE_FULL);

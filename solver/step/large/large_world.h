@@ -14,7 +14,8 @@
  *     units     pairs that touch                                      large_rows.h
  *     colour    of units; then a radix sort                           contact/colouring.h
  *     rows      frames, arms, c, warm starts                          large_rows.h
- *     solve     coloured sweeps                                       solve/sweep/coloured_iterate.h
+ *     solve     coloured sweeps
+ *               solve/sweep/coloured_iterate.h
  *     finish    velocities, motion, cache, certificate                large_finish.h
  *
  * Counts stay on the card, in tb_large_control. A stage that finds a capacity too small records the

@@ -1,6 +1,9 @@
-/* Planar worlds whose contacts a GPU solves: the halves of a step run on the processor's threads, and
- * between them the sweeps of all islands of all worlds go to the GPU at once (Betz 3.4, where collision
- * detection stays on the processor too). Impulses are those of the processor's prox_serial and prox_cuda
+/* Planar worlds whose contacts a GPU solves: the halves of a step run on the processor's threads,
+ * and
+ * between them the sweeps of all islands of all worlds go to the GPU at once (Betz 3.4, where
+ * collision
+ * detection stays on the processor too). Impulses are those of the processor's prox_serial and
+ * prox_cuda
  * to the byte: both add in the same order. */
 #include <stdlib.h>
 #include <string.h>
@@ -274,7 +277,8 @@ static bool take_arrays(planar_context *c)
            b->coefficient && b->p;
 }
 
-/* Lists the islands of all worlds, opens their solves, and lays their arrays one behind the other. */
+/* Lists the islands of all worlds, opens their solves, and lays their arrays one behind the
+ * other. */
 static tb_status gather(planar_context *c, tb_error *error)
 {
     tb_arena_reset(&c->arena);

@@ -1,4 +1,5 @@
-/* Islands of a planar world's contacts: copies of the contacts, island by island, each a problem. */
+/* Islands of a planar world's contacts: copies of the contacts, island by island, each a
+ * problem. */
 #ifndef TB_PLANAR_ISLANDS_H
 #define TB_PLANAR_ISLANDS_H
 

@@ -6,8 +6,10 @@
  * whose axis is the plane's normal, and its shapes are prisms, cylinders along the normal, or
  * spheres. One step:
  *
- *     nu' = nu + M^-1 (p_ext + W_n p_n + W_f p_f),    q' = q + h nu'                       (2.31, 2.32)
- *     0 <= p_n  orthogonal to  gap / h + W_n' nu' >= 0,    p_f = prox_[-mu p_n, mu p_n](p_f - r W_f' nu')
+ *     nu' = nu + M^-1 (p_ext + W_n p_n + W_f p_f),    q' = q + h nu'
+ *     (2.31, 2.32)
+ *     0 <= p_n  orthogonal to  gap / h + W_n' nu' >= 0,    p_f = prox_[-mu p_n, mu p_n](p_f - r
+ *     W_f' nu')
  *
  * with gaps, normals and levers of the step's beginning, t = (n_y, -n_x), no restitution, no slop
  * and no bound on the speed at which a penetration is given back. The contacts are a tb_problem of
@@ -53,9 +55,9 @@ typedef struct tb_planar_world {
     int32_t number_of_bodies;
     tb_planar_shape *shapes;
     int32_t number_of_shapes;
-    tb_planar_vec *
-        corners; /* of shapes, about the centre of mass with the body's angle 0; of fixed shapes, in the plane; of
- * a half plane its normal and offset */
+    /* of shapes, about the centre of mass with the body's angle 0; of fixed shapes, in the
+     * plane; of a half plane its normal and offset */
+    tb_planar_vec *corners;
     tb_planar_vec *points; /* the same, now */
     int32_t number_of_corners;
 } tb_planar_world;
@@ -70,7 +72,8 @@ typedef struct tb_planar_contact {
 
 enum { TB_PLANAR_MOST_POINTS = 2 };
 
-/* Reads a model as a planar world, coordinates not yet set. UNSUPPORTED names what does not fit: a body
+/* Reads a model as a planar world, coordinates not yet set. UNSUPPORTED names what does not fit: a
+ * body
  * that can leave the plane, a shape without a convex outline, a joint with springs or limits, an
  * actuator. From the arena. */
 tb_status tb_planar_read(const tb_model *model, tb_arena *arena, tb_planar_world *world,
@@ -86,7 +89,8 @@ void tb_planar_coordinates(const tb_model *model, const tb_planar_body *body, do
 int32_t tb_planar_collide(const tb_planar_world *world, int32_t a, int32_t b, double reach,
                           tb_planar_contact contacts[TB_PLANAR_MOST_POINTS]);
 
-/* All contacts of the world, by pairs of shapes in order. Two shapes are looked at where they may meet
+/* All contacts of the world, by pairs of shapes in order. Two shapes are looked at where they may
+ * meet
  * within dt, or their gap is at most `margin` m; the same bytes on any number of threads (0: all
  * processors). From the arena. */
 tb_status tb_planar_detect(const tb_planar_world *world, double dt, double margin, int32_t threads,

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double SLANT =
-    1e-6; /* of unit vectors: tolerance for being in the plane or along its normal */
+/* of unit vectors: tolerance for being in the plane or along its normal */
+static const double SLANT = 1e-6;
 
 typedef struct frame {
     double position[3], rotation[9]; /* in the world */
@@ -222,7 +222,8 @@ static int32_t hull_of(tb_planar_vec *p, int32_t count, tb_planar_vec *scratch)
     return n;
 }
 
-/* Points of a shape's surface whose hull is its outline; the shape's frame. Discs: none, the radius. */
+/* Points of a shape's surface whose hull is its outline; the shape's frame. Discs: none, the
+ * radius. */
 static tb_status solid_points(const tb_planar_world *w, int32_t index, const frame *f,
                               const double **points, int32_t *count, double corners[24],
                               double *radius, tb_error *error)

@@ -1,6 +1,9 @@
 /* Largest distance at which two shapes can meet within the step.
  *
- * Speculative contacts replace swept ones. A pair's margin is the contact margin plus the distance by which the two shapes can approach each other within the step. A contact with a positive gap only bounds the approach speed by gap / time, so a superfluous contact costs a row and never causes a force, while a missing one lets a finger through a wall. */
+ * Speculative contacts replace swept ones. A pair's margin is the contact margin plus the
+ * distance by which the two shapes can approach each other within the step. A contact with a
+ * positive gap only bounds the approach speed by gap / time, so a superfluous contact costs a
+ * row and never causes a force, while a missing one lets a finger through a wall. */
 #ifndef TB_APPROACH_H
 #define TB_APPROACH_H
 

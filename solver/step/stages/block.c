@@ -30,7 +30,8 @@ TB_STATIC void *grow(tb_arena *arena, const void *old, size_t size, int64_t coun
     return grown;
 }
 
-/* A larger copy of w->array, which is of this type and has `count` items, with room for `extra` more:
+/* A larger copy of w->array, which is of this type and has `count` items, with room for `extra`
+ * more:
  * by half again at least. NULL where memory is refused. */
 #define GROW(w, type, array, count, extra)                                                         \
     ((type *)grow((w)->arena, (w)->array, sizeof(type), (count), GROWN(count, extra)))
@@ -231,7 +232,8 @@ TB_STATIC void merge_two(const tb_model *m, tb_chains *chains, int32_t leaf_a, i
     chains->free_bodies = !a.leaf && !b.leaf && (a.first != b.first || a.length != b.length);
 }
 
-/* Whether dof i of the union begins a run. Runs go on over trees, for fewer, longer ones are quicker;
+/* Whether dof i of the union begins a run. Runs go on over trees, for fewer, longer ones are
+ * quicker;
  * but not over free bodies that are alone with each other, for sweeps know pairs of six. */
 TB_STATIC bool begins_run(const tb_chains *c, int32_t i)
 {

@@ -1,4 +1,6 @@
-/* Terms of a contact's rows beside directions: its law, the terms in c of its normal row, the open contacts that Moreau's rule leaves out, and its friction from the last step. One contact wide; contact_rows.c assembles a world's rows from it, large_rows.h those of a large world. */
+/* Terms of a contact's rows beside directions: its law, the terms in c of its normal row, the
+ * open contacts that Moreau's rule leaves out, and its friction from the last step. One contact
+ * wide; contact_rows.c assembles a world's rows from it, large_rows.h those of a large world. */
 #ifndef TB_CONTACT_TERMS_H
 #define TB_CONTACT_TERMS_H
 
@@ -56,7 +58,8 @@ TB_FN tb_real tb_approach_velocity(tb_real gap, tb_real slop, tb_real time)
     return gap / time;
 }
 
-/* Velocity (m/s, <= 0) at which a penetration beyond the slop is given back within `time`, no faster
+/* Velocity (m/s, <= 0) at which a penetration beyond the slop is given back within `time`, no
+ * faster
  * than the recovery speed. */
 TB_FN tb_real tb_recovery_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
 {

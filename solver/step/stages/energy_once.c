@@ -1,7 +1,8 @@
 /* The energy of a state, and where a step's change of it comes from. Double only.
  *
  * With the mass matrix and the directions of its rows held fixed, a step changes the kinetic energy
- * by exactly the work that its impulses do at the mean velocity (u0 + u1) / 2. The account sorts that
+ * by exactly the work that its impulses do at the mean velocity (u0 + u1) / 2. The account sorts
+ * that
  * work by what pushes. The rest of a step's change of energy is its discretization error: of second
  * order in dt, and larger only where a motion is no longer resolved. */
 #include <math.h>
@@ -392,7 +393,8 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
         u, TB_ARENA_ARRAY(w->arena, body_motion, w->model->number_of_bodies)};
 }
 
-/* Discretization error (J) of a spatial tendon's armature a. The step takes the tendon's speed s and the
+/* Discretization error (J) of a spatial tendon's armature a. The step takes the tendon's speed s
+ * and the
  * growth g of s by the turning of its pieces from the begin; at the end they are others, so that
  * a dt (g1 s1 - g0 s) remains, and terms of higher order. The bodies move with u_end. */
 TB_CALLED double armature_error(const tb_world *w, int32_t tendon, double speed, double mean,
@@ -406,8 +408,10 @@ TB_CALLED double armature_error(const tb_world *w, int32_t tendon, double speed,
             2 * turn * growth * fmax(fabs(speed), fabs(mean)));
 }
 
-/* Energy (J) that tendons may gain in a step by its discretization: a spring that becomes taut or slack
- * within the step pulls by the begin's stretch, k (dt v)^2 / 2; and armature_error. turn: rad, the largest of a body. */
+/* Energy (J) that tendons may gain in a step by its discretization: a spring that becomes taut or
+ * slack
+ * within the step pulls by the begin's stretch, k (dt v)^2 / 2; and armature_error. turn: rad,
+ * the largest of a body. */
 TB_CALLED double tendon_error(const tb_world *w, double turn)
 {
     const tb_model *m = w->model;
@@ -429,7 +433,8 @@ TB_CALLED double tendon_error(const tb_world *w, double turn)
 
 /* The largest discretization error that a step from `begin` to `end` may have, J. pushed: what the
  * rows change of the velocity, which the Coriolis terms do not know of. works: J, the sum of the
- * magnitudes of what pushes: its directions turn with the bodies too. tendons: J, of tendon_error. */
+ * magnitudes of what pushes: its directions turn with the bodies too. tendons: J, of
+ * tendon_error. */
 TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end,
                              const world_motion *pushed, double works, double tendons)
 {

@@ -82,7 +82,8 @@ TB_STATIC bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
     return gap <= 2 * w->dt * tb_abs(speed) + TB_R(w->options->contact_margin);
 }
 
-/* A limit row at distance `gap`, m or rad. Stewart and Trinkle: an open limit closes at the most, to
+/* A limit row at distance `gap`, m or rad. Stewart and Trinkle: an open limit closes at the most,
+ * to
  * the last bit, for a limit is one row; one violated beyond the slop is given back by recovery.c.
  * Moreau: a closed limit is an inelastic impact. */
 TB_STATIC void set_limit(const tb_world *w, tb_real gap, joint_row *row)
@@ -140,7 +141,8 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
     tb_real k = TB_R(t->stiffness), d = TB_R(t->damping), k_slope = k, d_slope = d;
     if (t->is_polynomial) {
-        /* a row needs a slope to bear a force: one that falls with the stretch is nearly explicit */
+        /* a row needs a slope to bear a force: one that falls with the stretch is nearly
+         * explicit */
         k = tb_polynomial_coefficient(k, t->stiffness_polynomial, stretch, &k_slope);
         d = tb_polynomial_coefficient(d, t->damping_polynomial, TB_R(fabs(velocity)), &d_slope);
         k_slope = tb_max(k_slope, SMALLEST_SLOPE * tb_abs(k));

@@ -32,7 +32,8 @@
 #define RECOVERY_LEAST_REACH ((tb_real)0.01)
 /* Of the motion asked for: a row that gets less is a fault. */
 #define RECOVERY_LEAST_SHARE ((tb_real)0.02)
-/* The speed of a dof (rad/s or m/s) over that of recovery (m/s) is no more: an ill-conditioned row asks
+/* The speed of a dof (rad/s or m/s) over that of recovery (m/s) is no more: an ill-conditioned row
+ * asks
  * for more, and a large motion meets contacts that the step has not seen. */
 #define RECOVERY_LARGEST_SPEED 4
 enum { RECOVERY_ITERATIONS = 200 };
@@ -212,7 +213,8 @@ TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered
     }
 }
 
-/* Contacts and tendons' limits that got next to nothing. Loops and joints are judged by where they end
+/* Contacts and tendons' limits that got next to nothing. Loops and joints are judged by where they
+ * end
  * (tb_world_close_loops, tb_world_find_violated_limits). */
 TB_CALLED void find_faults(const tb_world *w, const recovery_problem *p, const tb_solution *solved,
                            tb_recovered *recovered)

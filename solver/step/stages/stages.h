@@ -47,7 +47,8 @@ typedef struct tb_chains {
     bool free_bodies;                /* the union is that of one or two single free bodies */
 } tb_chains;
 
-/* One world inside one step. Everything lives in the arena, and a team has one for all its lanes. */
+/* One world inside one step. Everything lives in the arena, and a team has one for all its
+ * lanes. */
 #define tb_world TB_SYMBOL(tb_world)
 typedef struct tb_world {
     const tb_model *model;
@@ -66,8 +67,8 @@ typedef struct tb_world {
     tb_real *force;        /* dofs, N: explicit generalized force */
     tb_real *spring_force; /* dofs, N: the part of `force` from joint springs and dampers */
     bool accounts;         /* the step's energy is accounted for */
-    tb_real *
-        diagonal; /* dofs: dt theta (d + dt theta k), the implicit terms added to M; not for single free bodies */
+    /* dofs: dt theta (d + dt theta k), the implicit terms added to M; not for single free bodies */
+    tb_real *diagonal;
     double *actuator_force; /* actuators, N: of actuators without a row */
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
     /* Parts of `force`, kept separately; each is NULL if the model has none. Motors are
@@ -80,7 +81,8 @@ typedef struct tb_world {
     double *moments;       /* number_of_moments of the model: of actuators, in moment_dofs' order */
     double *lengths;       /* actuators with moments: their lengths */
     bool *held;            /* actuators that push with actuator_force and have no row */
-    /* actuators, NULL where none has a servo's memory: followed setpoint, and setpoint less length */
+    /* actuators, NULL where none has a servo's memory: followed setpoint, and setpoint less
+     * length */
     double *setpoints, *servo_errors;
     double *pulled; /* dofs: change of u_free by adhesion */
     tb_dynamics dynamics;
@@ -154,7 +156,8 @@ TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solutio
 #define tb_world_fault TB_SYMBOL(tb_world_fault)
 TB_EXTERN tb_fault tb_world_fault(const tb_world *world, int32_t block);
 
-/* Moves the coordinates by the recovery's velocity (dofs) for dt, no joint beyond its limits that is
+/* Moves the coordinates by the recovery's velocity (dofs) for dt, no joint beyond its limits that
+ * is
  * within them and none further beyond. */
 #define tb_world_move_recovery TB_SYMBOL(tb_world_move_recovery)
 TB_EXTERN void tb_world_move_recovery(const tb_world *world, tb_real *velocity);
@@ -275,7 +278,8 @@ typedef struct tb_energy_account {
     bool bases_move; /* a kinematic body carries a tree; its work is not in `applied` */
 } tb_energy_account;
 
-/* Whether bodies of a tree may turn by more in a step than the account's discretization error leaves
+/* Whether bodies of a tree may turn by more in a step than the account's discretization error
+ * leaves
  * unnoticed: the sum of the tree's joint speeds (rad/s) at u, which bounds every body's, is above
  * TB_UNCHECKED_TURN a step. */
 #define TB_UNCHECKED_TURN 0.05 /* rad */
@@ -283,12 +287,14 @@ TB_EXTERN bool tb_world_turns_fast(const tb_world *world, const double *u);
 /* Sorts the work of a step by its source, once u_end is there; double only. */
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
                                      tb_energy_account *account, tb_error *error);
-/* Energy (J) of w->q and u_end, before they are the state's; moves the dynamics there; double only. */
+/* Energy (J) of w->q and u_end, before they are the state's; moves the dynamics there; double
+ * only. */
 TB_EXTERN double tb_world_end_energy(tb_world *world);
 /* Energy (J) of the state that the step begins with, before anything moves; double only. */
 TB_EXTERN double tb_world_begin_energy(tb_world *world);
 /* tb_state_overlaps for the `most` deepest pairs; *total counts all. A crowd of shapes in one place
- * has as many pairs as the square of their number, and a list of these takes more than the model. */
+ * has as many pairs as the square of their number, and a list of these takes more than the
+ * model. */
 tb_status tb_state_deepest_overlaps(const tb_state *state, double slop, int32_t samples,
                                     int32_t most, tb_overlap **overlaps, int32_t *count,
                                     int64_t *total, tb_error *error);
@@ -326,7 +332,8 @@ TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, i
 /* W_row . x for rows on these chains. */
 #define tb_block_dot TB_SYMBOL(tb_block_dot)
 TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, const tb_real *x);
-/* The parts of tb_block_begin, for lanes that each make blocks of their own: the union of the chains
+/* The parts of tb_block_begin, for lanes that each make blocks of their own: the union of the
+ * chains
  * above `leaves`, in the arrays that `chains` brings ... */
 #define tb_block_merge_chains TB_SYMBOL(tb_block_merge_chains)
 TB_EXTERN void tb_block_merge_chains(const tb_model *model, tb_chains *chains,
@@ -488,7 +495,8 @@ TB_EXTERN tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb
 TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
                                 const tb_real drift[TB_EQUALITY_ROWS],
                                 tb_real bias[TB_EQUALITY_ROWS]);
-/* The velocity (m/s or rad/s) at which the recovery draws a loop together that is too far from closed
+/* The velocity (m/s or rad/s) at which the recovery draws a loop together that is too far from
+ * closed
  * for a projection, from its errors; zero for any other. */
 #define tb_equality_recovery TB_SYMBOL(tb_equality_recovery)
 TB_EXTERN void tb_equality_recovery(const tb_world *world, int32_t rows,
@@ -532,12 +540,14 @@ TB_EXTERN void tb_tendons_place(const tb_world *world);
 /* A tendon's action on the dofs. */
 #define tb_tendon_transmission TB_SYMBOL(tb_tendon_transmission)
 TB_EXTERN tb_transmission tb_tendon_transmission(const tb_world *world, int32_t tendon);
-/* Length of a spatial tendon (m) at the poses in `dynamics`, and d length / d dof for its dofs (may be
+/* Length of a spatial tendon (m) at the poses in `dynamics`, and d length / d dof for its dofs (may
+ * be
  * NULL). */
 #define tb_tendon_measure TB_SYMBOL(tb_tendon_measure)
 TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
                                     double *coefficients);
-/* d^2 length / dt^2 (m/s^2) of a spatial tendon of sites alone while no dof's velocity changes, at the
+/* d^2 length / dt^2 (m/s^2) of a spatial tendon of sites alone while no dof's velocity changes, at
+ * the
  * velocities in `dynamics` and what the last tb_dynamics_bias left. */
 #define tb_tendon_gain TB_SYMBOL(tb_tendon_gain)
 TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon);

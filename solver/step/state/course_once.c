@@ -1,6 +1,8 @@
 /* Courses: inputs applied to a state before a step, and outputs recorded after it.
  *
- * The processor compiles this once, in double, for the float stepper too; a card's float build finds bodies in float. Inputs are written to the state as if the caller had set them, so the step is independent of courses. */
+ * The processor compiles this once, in double, for the float stepper too; a card's float build
+ * finds bodies in float. Inputs are written to the state as if the caller had set them, so the
+ * step is independent of courses. */
 #include <math.h>
 
 #include "step/dynamics/dynamics.h"
@@ -113,7 +115,8 @@ TB_STATIC bool is_within(int32_t body, int32_t first, int32_t end)
     return body >= first && body < end;
 }
 
-/* Contacts that bear less than one of this many shares of the watch's largest normal impulse have no
+/* Contacts that bear less than one of this many shares of the watch's largest normal impulse have
+ * no
  * margin that matters: one of several points of a face may slide while the others hold. */
 enum { SHARES = 10 };
 

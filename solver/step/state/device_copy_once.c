@@ -9,7 +9,7 @@
 
 void tb_state_arrays(const tb_state *state, size_t first[TB_ARRAYS + 1])
 {
-#define FIRST(NAME, member, numbers)                                                               \
+#define FIRST(NAME, member, length)                                                                \
     first[TB_STATE_NUMBER_##NAME] = (size_t)(state->member - state->numbers);
     TB_STATE_ARRAYS(FIRST)
 #undef FIRST

@@ -413,7 +413,8 @@ double tb_state_limit_impulse(const tb_state *state, int32_t joint)
 
 /* ---- snapshots ---- */
 
-/* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the end */
+/* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the
+ * end */
 enum { SNAPSHOT_VERSION = 4, SNAPSHOT_WITHOUT_CHECKSUM = 3 };
 static const uint64_t HASH_START = 0xcbf29ce484222325u;
 
