@@ -116,14 +116,6 @@ size_t tb_mo_element_bytes(mo_base base)
 {
     return base == MO_T_BOOLEAN ? 1 : 8;
 }
-
-int64_t tb_mo_array_count(const mo_array *array)
-{
-    int64_t count = 1;
-    for (int32_t d = 0; d < array->rank; d++) count *= array->size[d];
-    return count;
-}
-
 static bool is_within_limit(const mo_run *run, int64_t bytes)
 {
     const int64_t most =

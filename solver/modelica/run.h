@@ -77,7 +77,6 @@ void tb_mo_close_array(mo_run *run, mo_array *array);
 void tb_mo_allocate(mo_run *run, mo_array *array, int64_t place);
 /* Gives an array without memory of the host its zeros. */
 void tb_mo_need_host(mo_run *run, mo_array *array);
-int64_t tb_mo_array_count(const mo_array *array);
 size_t tb_mo_element_bytes(mo_base base);
 
 /* Interprets a function; arguments are in the frame's variables. See interpret.c. */
@@ -99,7 +98,6 @@ void tb_mo_close_frame(mo_run *run, const mo_function *function, mo_slot *slot);
 void tb_mo_interpret(mo_run *run, mo_frame *frame);
 /* Integer or Boolean expressions of a frame, for launches. */
 int64_t tb_mo_evaluate_integer(mo_run *run, mo_frame *frame, const mo_x *x);
-double tb_mo_evaluate_real(mo_run *run, mo_frame *frame, const mo_x *x);
 
 /* ---- the card's side, in modelica/card ---- */
 
