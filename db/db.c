@@ -152,7 +152,7 @@ static tb_status set_pragmas(db *store, tb_error *error)
                          "%s lies where no write-ahead log can be kept (journal mode %s)",
                          store->path, (const char *)sqlite3_column_text(statement, 0));
     sqlite3_finalize(statement);
-    /* what a large asset made of the log is given back */
+    /* the log shrinks to this size after a large asset */
     if (status == TB_OK)
         status = db_execute(connection, "PRAGMA journal_size_limit = 67108864", error);
     return status;

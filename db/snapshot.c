@@ -80,7 +80,7 @@ static tb_status write_snapshot(db_connection *connection, db_job *job, tb_error
     status = db_run_statement(connection, s, "a snapshot", error);
     if (status != TB_OK) return status;
 
-    /* what it overtakes */
+    /* older snapshots that this one replaces */
     status = db_take(connection, DB_SNAPSHOT_DROP_CHECKPOINTS, &s, error);
     if (status != TB_OK) return status;
     db_bind_id(s, 1, &snapshot->session);

@@ -140,8 +140,8 @@
     X(RUN_LIST_OWNER_KIND, DB_RUN_LIST(" AND kind = ?3 AND owner = ?5"))                              \
     X(RUN_LIST_OWNER_SCENE, DB_RUN_LIST(" AND scene = ?4 AND owner = ?5"))                            \
     X(RUN_LIST_OWNER_SCENE_KIND, DB_RUN_LIST(" AND +kind = ?3 AND scene = ?4 AND owner = ?5"))        \
-    /* those that the last process left running (1 is RUNNING, 5 INTERRUPTED), but for the runs of  \
-     * open sessions, which go on and bear their ids */ \
+    /* runs that the last process left RUNNING (1) become INTERRUPTED (5), but for the runs of      \
+     * open sessions, which continue and have their ids */ \
     X(RUN_NOTE_INTERRUPTED,                                                                           \
       "INSERT INTO event (run, time_us, kind, message) SELECT id, ?1, 'interrupted', "                \
       "'the server ended before the run did' FROM run WHERE status = 1 AND " DB_RUN_IS_OVER)          \

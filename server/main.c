@@ -30,7 +30,7 @@ enum {
     EXIT_UNSAVED = 5
 };
 
-/* what drain_seconds may be exceeded by before the process ends by force, s */
+/* s, by which a drain may exceed drain_seconds before the process ends by force */
 enum { OVERDUE_SECONDS = 5 };
 
 static const char HELP[] =
@@ -108,7 +108,8 @@ typedef struct command_line {
     td_key_request key_request;
 } command_line;
 
-/* ---- the command line ------------------------------------------------------------------------- */
+/* ---- the command line
+ * ------------------------------------------------------------------------- */
 
 static int complain(const char *message)
 {
@@ -199,7 +200,8 @@ static tb_status read_config(const command_line *line, td_config *config, tb_err
     return status;
 }
 
-/* ---- signals ---------------------------------------------------------------------------------- */
+/* ---- signals
+ * ---------------------------------------------------------------------------------- */
 
 static void end_at_once(int signal_number)
 {
@@ -238,7 +240,8 @@ static sigset_t block_signals(void)
     return set;
 }
 
-/* ---- serving ---------------------------------------------------------------------------------- */
+/* ---- serving
+ * ---------------------------------------------------------------------------------- */
 
 /* The old configuration goes on where the new one is wrong. */
 static void reload(td_server *server, const command_line *line)

@@ -1,9 +1,11 @@
 /* The daemon's life: its parts are made in the order of their needs, and ended in the reverse.
  *
  * Draining. New calls are refused at once by both transports while those in flight go on; sessions
- * are checkpointed, watchers and streams told; jobs finish; the transports wait for what is left and
+ * are checkpointed, watchers and streams told; jobs finish; the transports wait for what is left
+ * and
  * cancel it when drain_seconds are nearly over; what changed meanwhile is checkpointed again. The
- * transports' shutdowns block, and the jobs that they wait for need time at the same moment, so each
+ * transports' shutdowns block, and the jobs that they wait for need time at the same moment, so
+ * each
  * shuts down on a thread of its own. */
 #include "server.h"
 #include "handlers/grasp_jobs.h"
@@ -42,10 +44,11 @@ typedef struct kept_config {
 
 struct td_server_private {
     kept_config *configs; /* newest first */
-    bool told_ready;      /* what health watchers know */
+    bool told_ready;      /* the status that health watchers have */
 };
 
-/* ---- configurations --------------------------------------------------------------------------- */
+/* ---- configurations
+ * --------------------------------------------------------------------------- */
 
 static tb_status publish_config(td_server *server, const td_config *config, tb_error *error)
 {
@@ -78,7 +81,8 @@ tb_status td_server_reload(td_server *server, const td_config *wanted, tb_error 
     return TB_OK;
 }
 
-/* ---- making ----------------------------------------------------------------------------------- */
+/* ---- making
+ * ----------------------------------------------------------------------------------- */
 
 static void log_store(void *context, tb_log_level level, const char *message)
 {
@@ -245,7 +249,8 @@ const char *td_server_http_address(const td_server *server)
     return server->http != NULL ? td_http_address(server->http) : "-";
 }
 
-/* ---- draining --------------------------------------------------------------------------------- */
+/* ---- draining
+ * --------------------------------------------------------------------------------- */
 
 typedef struct shutdown {
     td_server *server;

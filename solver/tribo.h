@@ -269,7 +269,7 @@ typedef struct tb_shape_def {
     const char *material;
 } tb_shape_def;
 
-/* What a mesh without a watertight surface weighs (MJCF's mesh inertia). */
+/* Mass of a mesh without a watertight surface (MJCF's mesh inertia). */
 typedef enum tb_mesh_inertia {
     TB_MESH_INERTIA_EXACT,  /* signed tetrahedra of the triangles */
     TB_MESH_INERTIA_CONVEX, /* of the convex hull */
@@ -873,7 +873,8 @@ typedef struct tb_overlap {
     bool persists; /* least_depth is above the slop: no sampled pose separates the shapes */
 } tb_overlap;
 
-/* Lists the pairs that overlap by more than `slop` (m, >= 0) in the state's pose, the deepest first.
+/* Lists the pairs that overlap by more than `slop` (m, >= 0) in the state's pose, the deepest
+ * first.
  * `samples` (0 to 65536, rounded up to a power of two; 64 is usual): number of poses that decide
  * `persists`. Every joint takes that many values spread evenly over its range, ends included
  * (hinges without range: a whole turn; ball joints: angles about random axes). Joints that
@@ -1153,7 +1154,8 @@ typedef struct tb_certificate {
     tb_fault worst_fault;
 } tb_certificate;
 
-/* One line of English for a fault, with the model's names: "'pad' and 'mug' overlap by 0.3 mm ...". */
+/* One line of English for a fault, with the model's names: "'pad' and 'mug' overlap by 0.3 mm
+ * ...". */
 void tb_fault_describe(const tb_model *, const tb_fault *, char *text, size_t size);
 
 /* The certificate of the state's last step, zeroed before the first; borrowed until the next
@@ -1268,7 +1270,7 @@ tb_status tb_export_problem(tb_stepper *, const tb_state *, const char *path, tb
 typedef struct tb_volume_measure {
     int32_t shapes;    /* that collide and have a box */
     int32_t intervals; /* of Morton codes; 0 for the others */
-    int32_t pairs;     /* whose boxes meet; for overlaps, of which both are polyhedra */
+    int32_t pairs;     /* pairs whose boxes meet; for overlaps, pairs of two polyhedra */
     int32_t triangles; /* of the overlaps' surfaces; 0 for the pieces */
     int32_t mended;    /* overlaps that the pieces had to compute again */
     double volume;     /* m^3, of all overlaps */
@@ -1663,7 +1665,8 @@ tb_status tb_problem_solve(const tb_problem_file *, const tb_solve_options *, do
 /* The same on a device. A GPU iterates `full-sor` on the stored T, in rounds, until the residual
  * meets the tolerance. Where its iterations run out or its convergence is too slow for those left,
  * the options' solver begins again on the CPU. The result names the solver that ended the work and
- * whether that was the GPU's. AUTO is the CPU where there is no GPU. RESOURCE_EXHAUSTED has the bytes
+ * whether that was the GPU's. AUTO is the CPU where there is no GPU. RESOURCE_EXHAUSTED has the
+ * bytes
  * that T requires; UNSUPPORTED names a law other than a contact's. */
 tb_status tb_problem_solve_on(const tb_problem_file *, tb_backend_choice, int32_t device,
                               const tb_solve_options *, double *reactions, double *velocities,

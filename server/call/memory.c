@@ -49,7 +49,7 @@ void td_memory_destroy(td_memory *memory)
     free(memory);
 }
 
-/* ---- what there is ---- */
+/* ---- memory of the process and the machine ---- */
 
 uint64_t td_memory_resident(void)
 {

@@ -1,6 +1,7 @@
 /* The handler of SolveProblem: a contact problem's file in, impulses and a residual out.
  *
- * The file is parsed on the pool for uploads, within its budget; then it is solved on a worker and not
+ * The file is parsed on the pool for uploads, within its budget; then it is solved on a worker
+ * and not
  * on the device's thread: a problem cannot be cut into slices, and one that takes seconds must not
  * hold up the sessions. The client's leaving and the deadline end it between sweeps, the number of
  * sweeps is bounded, and one worker stays free for others. The answer is sent when the run's row is
@@ -23,7 +24,7 @@
 #include "tribo/v1/solve.pb-c.h"
 
 static const double RETRY_AFTER_S = 1;
-/* What the literature calls solved, and sweeps enough for stubborn files. */
+/* The literature's tolerance of a solved problem, and enough sweeps for stubborn files. */
 static const double DEFAULT_TOLERANCE = 1e-8;
 enum { DEFAULT_ITERATIONS = 100000 };
 

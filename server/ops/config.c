@@ -91,7 +91,8 @@ static size_t field_size(const option *o)
     return 0;
 }
 
-/* ---- values from text ------------------------------------------------------------------------- */
+/* ---- values from text
+ * ------------------------------------------------------------------------- */
 
 /* Each returns NULL, or the reason why the value is invalid. `why` holds 256 bytes. */
 
@@ -292,7 +293,8 @@ tb_status td_config_environment(td_config *config, char *const *environment, tb_
     return TB_OK;
 }
 
-/* ---- printing, comparing ---------------------------------------------------------------------- */
+/* ---- printing, comparing
+ * ---------------------------------------------------------------------- */
 
 static void print_value(const option *o, const td_config *config, FILE *out)
 {
@@ -371,7 +373,8 @@ void td_config_keep_fixed(td_config *config, const td_config *running,
     }
 }
 
-/* ---- what fits together ----------------------------------------------------------------------- */
+/* ---- combinations of options
+ * ----------------------------------------------------------------------- */
 
 bool td_address_parse(const char *address, char *host, uint16_t *port)
 {

@@ -488,7 +488,8 @@ static void run_checkpoint(td_session *s, td_task *task)
 static void refuse_checkpoint(td_session *s, td_task *task, const tb_error *error)
 {
     (void)s, (void)error;
-    end_checkpoint_task((checkpoint_task *)task, TB_OK, NULL); /* it has ended: nothing to keep */
+    end_checkpoint_task((checkpoint_task *)task, TB_OK,
+                        NULL); /* the session has ended: nothing to keep */
 }
 
 static void enter_checkpoint(td_session *s, td_checkpoint_wait *told, checkpoint_kind kind)

@@ -139,7 +139,7 @@ void td_upload_for_scene(td_call *call, td_request *request, const char *scene_i
         work(call, request);
     else
         td_upload(call, request, work);
-    td_scene_release(catalog, warm); /* it stayed in memory for that long */
+    td_scene_release(catalog, warm); /* the scene stays in memory until here */
 }
 
 tb_status td_upload_scene(td_call *call, const char *scene_id, const td_scene **scene,

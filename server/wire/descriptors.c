@@ -14,7 +14,7 @@ int64_t td_descriptors_raise(void)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* what could be had before is enough to go on */
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* the descriptors found so far are enough */
     }
     return td_descriptors_limit();
 }

@@ -19,7 +19,7 @@
 
 enum { PATH_SIZE = 4096 };
 
-/* What one search found; written once. */
+/* Result of the search; written once. */
 typedef struct discovery {
     pthread_once_t once;
     const tb_backend *gpu; /* NULL: none that can work here */

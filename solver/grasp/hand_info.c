@@ -1,4 +1,5 @@
-/* Description of a hand for callers: tool frame, closing axis, opening, controls, fingertips; and a hand
+/* Description of a hand for callers: tool frame, closing axis, opening, controls, fingertips; and a
+ * hand
  * without an object (tb_hand). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,8 @@ static tb_vec3 way_of(const tb_hand_tip *tip)
 }
 
 /* Direction in which the fingertips move relative to each other the most: the eigenvector of the
- * largest eigenvalue of the sum over pairs of (way_i - way_j)(way_i - way_j)', by power iteration. */
+ * largest eigenvalue of the sum over pairs of (way_i - way_j)(way_i - way_j)', by power
+ * iteration. */
 static void find_axis(tb_hand_info *info)
 {
     tb_vec3 axis = tb_v3(0.1, 1, 0.01);
@@ -212,7 +214,7 @@ struct tb_hand {
     tb_grasp_plan plan;
     grasp_hand hand;
     tb_body_motion *open, *closed; /* all bodies of the bare hand */
-    int32_t *shapes;               /* those that can touch */
+    int32_t *shapes;               /* shapes that can touch */
     int32_t number_of_shapes;
 };
 

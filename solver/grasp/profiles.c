@@ -1,7 +1,8 @@
 /* Profiles of known hands: their tool frames and closing controls.
  *
  * A profile finds its hand by the names of joints, which several sources share behind a prefix of
- * their own ("robot0:FFJ2", "rh_FFJ3"), so files of menagerie, robosuite and gymnasium-robotics need
+ * their own ("robot0:FFJ2", "rh_FFJ3"), so files of menagerie, robosuite and gymnasium-robotics
+ * need
  * no configuration. The tool frame of every profile has its closing axis along y and its approach
  * along z, in the middle between the fingertips. It is described in the frame of a body near the
  * fingers, because the files of one hand begin at different flanges. */
@@ -205,7 +206,7 @@ const char *tb_hand_profile_match(const tb_scene *hand)
     return name;
 }
 
-/* ---- what a profile says of a file ---- */
+/* ---- a file of a profile ---- */
 
 grasp_frame grasp_profile_tool(const grasp_profile *profile, const tb_model *file, int32_t base)
 {

@@ -14,7 +14,8 @@ typedef struct grasp_profile {
     const char *name, *title;
     const char *joints[6]; /* ends of the names of joints that only this hand has; NULL: no more */
     const char *anchor;    /* joint ... */
-    bool own_body; /* ... whose body, false: that body's parent, is the frame of what follows */
+    bool
+        own_body; /* ... whose body or, if false, that body's parent, is the frame of the numbers below */
     double position[3];           /* m, origin of the tool frame */
     double axis[3], approach[3];  /* its y and z axes, unit vectors, normal to each other */
     const grasp_posture *posture; /* NULL: the controls come from the motion of the fingertips */

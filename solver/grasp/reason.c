@@ -68,7 +68,7 @@ static void set_moment(grasp_world *world, int64_t step, const grasp_frame *obje
     tb_q_store(r->orientation, in_object.orientation);
 }
 
-/* ---- what is known while a world runs ---- */
+/* ---- observations while a world runs ---- */
 
 void grasp_reason_begin(grasp_world *world)
 {

@@ -113,7 +113,8 @@ TB_FN_LARGE tb_real tb_wrap_circle(tb_flat a, tb_flat b, const tb_flat *side, tb
  *
  *     asin(A sin x) + asin(B sin x) - 2 x + G = 0,
  *
- * with A, B the radius over the distance of each end and G the angle between them, as the centre sees
+ * with A, B the radius over the distance of each end and G the angle between them, as the centre
+ * sees
  * them. Newton starts at the right end: the left-hand side is decreasing and concave, so every
  * iterate stays to the right of the root. */
 TB_FN_LARGE tb_real tb_wrap_angle(tb_real a, tb_real b, tb_real g)
@@ -172,7 +173,8 @@ TB_FN_LARGE void tb_wrap_plane(tb_vec3 a, tb_vec3 b, tb_vec3 axes[2])
     axes[1] = tb_v3_normalize(tb_v3_cross(normal, axes[0]), tb_v3(0, 1, 0));
 }
 
-/* Around a sphere or cylinder. a, b: the sites in its frame; side: NULL, or a point there. Returns the
+/* Around a sphere or cylinder. a, b: the sites in its frame; side: NULL, or a point there. Returns
+ * the
  * length of the bend and where it begins and ends, or -1 where there is none. */
 TB_FN_LARGE tb_real tb_wrap_shape(tb_tendon_point_kind kind, tb_real radius, tb_vec3 a, tb_vec3 b,
                                   const tb_vec3 *side, tb_vec3 ends[2])
@@ -214,7 +216,7 @@ typedef struct tb_tendon_piece {
     tb_vec3 ends[2]; /* m, world */
 } tb_tendon_piece;
 
-/* What leads from one site to the next: one piece, or two with a bend between them. */
+/* The path from one site to the next: one piece, or two with a bend between them. */
 typedef struct tb_tendon_run {
     int32_t pieces; /* 0: the path has ended */
     tb_tendon_piece piece[2];
@@ -303,7 +305,7 @@ TB_FN_LARGE tb_tendon_run tb_tendon_next(const tb_model_tendon_point *points, in
     return run;
 }
 
-/* What a run adds to the tendon's length, m. */
+/* A run's share of the tendon's length, m. */
 TB_FN tb_real tb_tendon_run_length(const tb_tendon_run *run)
 {
     tb_real length = run->bend;

@@ -3,7 +3,8 @@
  * A round of a loop over i is independent of the others if each scalar that it assigns is assigned
  * before it is read, and is not read behind the loop, and if any two accesses to an array of which
  * one is a store have a dimension with the subscript i + c, the same c in both (a strong
- * single-index test), or constants that differ, or if they have two colours (parity.c). A nest of loops with independent rounds at each
+ * single-index test), or constants that differ, or if they have two colours (parity.c). A nest
+ * of loops with independent rounds at each
  * level is one kernel. The first access that breaks the rule is the reason in the report. */
 #include "modelica/loops.h"
 
@@ -48,7 +49,7 @@ bool tb_mo_assigns(const mo_s *s, int32_t variable)
     return false;
 }
 
-/* ---- what the loop under analysis is ---- */
+/* ---- properties of the analysed loop ---- */
 
 typedef struct mo_study {
     const mo_program *program;

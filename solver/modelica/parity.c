@@ -8,8 +8,8 @@ enum { MOST_TERMS = 8 };
 
 typedef struct mo_colour {
     int32_t count;
-    int32_t
-        variable[MOST_TERMS]; /* whose sum, but for a constant, has the same parity in all rounds */
+    /* subscripts whose sum, but for a constant, has the same parity in all rounds */
+    int32_t variable[MOST_TERMS];
 } mo_colour;
 
 static bool add_terms(mo_colour *colour, const mo_x *x)

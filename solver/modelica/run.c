@@ -50,7 +50,7 @@ static const char *domain_of(int64_t op)
     }
 }
 
-/* what: function times 2^32, variable times 8, dimension */
+/* code of a place: function times 2^32, variable times 8, dimension */
 static void fail_index(mo_run *run, mo_place place, int64_t what, int64_t index, int64_t size)
 {
     const int64_t function = what >> 32, variable = (what & 0xffffffff) >> 3;

@@ -44,7 +44,7 @@ struct tb_penalty {
     tb_arena arena;  /* arrays of the model's size */
     tb_workspace dynamics_memory;
 
-    tb_law_shape *shapes; /* those that collide */
+    tb_law_shape *shapes; /* colliding shapes */
     int32_t number_of_shapes;
     tb_solid *solids;
     tb_solid_key *keys;

@@ -221,7 +221,7 @@ static void divide_surface(cutter *c, const cell *x, int32_t plane, cell *front,
 {
     for (int32_t i = 0; i < x->count; i++) {
         const polygon *p = &x->polygons[i];
-        if (p->plane == plane) continue; /* it is the cells' boundary now */
+        if (p->plane == plane) continue; /* the polygon bounds the new cells */
         switch (sides_of(c, p, c->planes + 4 * plane)) {
         case 1: cell_add(c, front, p->corners, p->plane); break;
         case 2: cell_add(c, back, p->corners, p->plane); break;

@@ -1,4 +1,5 @@
-/* Solver `auto`: chooses between sweeps (sor), steps from the statuses of the last solve, and Newton's
+/* Solver `auto`: chooses between sweeps (sor), steps from the statuses of the last solve, and
+ * Newton's
  * rounds, by their cost in sweeps.
  *
  *                       start at rest? ---- yes -----------------------------> done, nothing moves
@@ -16,9 +17,11 @@
  *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
  * statuses costs what the pattern of its system says (tb_newton_system_price). The history
- * (tb_solve_history) holds running averages of the cost of each way; the average of a way that is not
+ * (tb_solve_history) holds running averages of the cost of each way; the average of a way that
+ * is not
  * used decays, so that the way is tried again. The choice depends on the problem, its start and the
- * history, never on a clock, so that equal calls give equal bytes. solution->solver names the way that
+ * history, never on a clock, so that equal calls give equal bytes. solution->solver names the
+ * way that
  * ended the solve. */
 #include "base/team.h"
 #include "contact/judge.h"
@@ -45,9 +48,12 @@ static const double NEWTON_SHARE = 0.75; /* of the iterations, at most */
 static const double NO_SWEEPS = 0.5; /* a solve */
 static const double NO_STEPS = 0.5;  /* a solve */
 
-/* Shares of the tolerance at which a start is at rest and is the answer: before sweeps, and before steps
- * from statuses. A start that is not refined lets a held body creep by what the tolerance leaves, step
- * after step. In double a share of 1e-4 is about the last bits, and steps from statuses refine every
+/* Shares of the tolerance at which a start is at rest and is the answer: before sweeps, and before
+ * steps
+ * from statuses. A start that is not refined lets a held body creep by what the tolerance
+ * leaves, step
+ * after step. In double a share of 1e-4 is about the last bits, and steps from statuses refine
+ * every
  * start. In float the last bits are those of gravity's share of a step, and a start that no step
  * improves for long is at rest. */
 #ifdef TB_SINGLE
@@ -97,7 +103,7 @@ TB_STATIC void auto_find_sets(tb_choice *choice, tb_warm_start *warm)
     warm->speeds = choice->speeds;
 }
 
-/* What the last run cost. Steps within rounds judge and search more than those from sets. */
+/* Cost of the last run. Steps within rounds judge and search more than steps from sets. */
 TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
 {
     const tb_solution *solution = choice->solution;
@@ -167,8 +173,8 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     return TB_OK;
 }
 
-/* What the steps from sets and the rounds of Newton are worth in sweeps; infinite where a
- * factorization cannot be had. */
+/* Cost of steps from sets and of Newton's rounds, in sweeps; infinite without memory for a
+ * factorization. */
 TB_CALLED tb_status auto_price(tb_choice *choice)
 {
     const tb_arena_mark mark = tb_arena_get_mark(choice->scratch);
@@ -196,7 +202,7 @@ TB_CALLED double auto_sweeps_left(double before, double after, double sweeps, do
     return rate < 1 ? log(tolerance / after) / log(rate) : DBL_MAX;
 }
 
-/* ---- what the solves before say ---- */
+/* ---- history ---- */
 
 /* Expected cost of steps from the statuses, in sweeps: one step at least. A world that one sweep a
  * step keeps at rest is thus not disturbed by a trial whenever the average has decayed. */
@@ -228,8 +234,10 @@ TB_STATIC bool has_stood(const tb_solve_history *h)
     return h && h->steps < NO_STEPS;
 }
 
-/* A solve that stops a body which has begun to move does so by impulses that would move it again in the
- * next step, until another solve takes them back. So a start of a world that has moved has to be better
+/* A solve that stops a body which has begun to move does so by impulses that would move it again in
+ * the
+ * next step, until another solve takes them back. So a start of a world that has moved has to be
+ * better
  * to pass as at rest. */
 TB_EXTERN double tb_auto_rest(const tb_solve_history *history)
 {
@@ -275,8 +283,10 @@ TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
     return status;
 }
 
-/* After steps from sets: so many of them have ended the solve, or its cost was that of so many. In float
- * a start that needed none marks the world as one that stands, and its other averages do not decay: a
+/* After steps from sets: so many of them have ended the solve, or its cost was that of so many. In
+ * float
+ * a start that needed none marks the world as one that stands, and its other averages do not
+ * decay: a
  * trial of sweeps would move it. */
 TB_STATIC void learn_of_sets(tb_choice *choice, double steps)
 {
@@ -288,7 +298,7 @@ TB_STATIC void learn_of_sets(tb_choice *choice, double steps)
     h->newton *= HISTORY_DECAY;
 }
 
-/* What steps from sets that sweeps have found are worth by now, in sweeps. */
+/* Present cost, in sweeps, of steps from sets that sweeps have found. */
 TB_STATIC double worth_of_sets(const tb_choice *choice)
 {
     const tb_solve_history *h = choice->history;
@@ -325,7 +335,8 @@ TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t swee
     return status;
 }
 
-/* After the first sweeps: whether Newton, whose price the history knows, costs less than what is left
+/* After the first sweeps: whether Newton, whose price the history knows, costs less than what is
+ * left
  * at the rate at which they began. */
 TB_STATIC bool newton_is_nearer(const tb_choice *choice)
 {
@@ -459,7 +470,7 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
         solution->work = choice.work;
     }
 
-    /* what the last one left may be worse than what another had */
+    /* the last solver's result may be worse than an earlier one */
     if (status == TB_OK && solution->status != TB_OK &&
         choice.best_residual < solution->residuals.natural) {
         tb_team_copy(solution->lambda, choice.best,

@@ -199,7 +199,7 @@ class Replica:
         return int(code)
 
     def logs(self) -> str:
-        """What the daemon logged."""
+        """The daemon's log."""
         answer = self.podman.run("logs", f"{self.name}-tribod")
         return answer.stdout + answer.stderr
 

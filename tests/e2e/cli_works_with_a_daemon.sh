@@ -213,7 +213,7 @@ check 'streamed calls' [ "$(grep -c '"failed":0,' "$dir/out")" = 1 ]
 # at a rate that any machine sustains, the measured rate is the requested one, and it settles
 run 0 load "$dir/scene.xml" --rate 50 --callers 4 --window 1 --windows 12 --json
 check 'the rate is held' near "$(number calls_per_second)" 50 5
-# it goes on until three windows agree within 10 %, no longer, or until --windows have passed
+# the load goes on until three windows agree within 10 %, no longer, or until --windows have passed
 cat >"$dir/settled.awk" <<'AWK'
 function differ(a, b) { return (a > b ? a - b : b - a) > 0.1 * (a > b ? a : b) + 1e-12 }
 {

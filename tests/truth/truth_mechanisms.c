@@ -221,7 +221,7 @@ static loop_run four_bar(tb_scheme scheme, double dt)
         r.error = fmax(r.error, fabs(joint_coordinate(&t, "q_crank") - x[0]));
         r.drift = fmax(r.drift, fabs(tb_state_energy(t.state) / total - 1));
     }
-    ck_assert(x[0] > 4 * acos(-1)); /* it did turn round */
+    ck_assert(x[0] > 4 * acos(-1)); /* the body did turn round */
     r.closure = t.worst.closure_error;
     truth_end(&t);
     return r;

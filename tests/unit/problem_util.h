@@ -92,7 +92,7 @@ static inline void made_given(made_problem *given, const made_problem *from)
     given->problem.c = given->c;
     given->problem.values = NULL;
     given->problem.segments = NULL;
-    given->problem.compliance = NULL; /* it is on the diagonal now */
+    given->problem.compliance = NULL; /* the compliance is on the diagonal now */
     given->problem.number_of_dofs = 0;
     given->problem.matrix = &given->matrix;
 }

@@ -25,7 +25,7 @@ typedef struct measure {
     double factor[BENCH_REPEATS]; /* s */
     double solve[BENCH_REPEATS];  /* s */
     double total[BENCH_REPEATS];  /* s */
-    bool same;                    /* it ended in the set of the first solution */
+    bool same;                    /* the solve ended in the set of the first solution */
 } measure;
 
 typedef struct experiment {

@@ -14,7 +14,7 @@
 #include "simulation/simulation.h"
 #include "tribo/v1/solve.pb-c.h"
 
-/* What the literature calls solved, and enough sweeps for the stubborn files. */
+/* The literature's tolerance of a solved problem, and enough sweeps for the stubborn files. */
 static const double DEFAULT_TOLERANCE = 1e-8;
 enum { DEFAULT_ITERATIONS = 100000, ALL_OPERANDS = 1 << 20, REMOTE_FILE_LIMIT = 1 << 30 };
 

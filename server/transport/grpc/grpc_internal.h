@@ -189,7 +189,7 @@ struct rpc_connection {
     size_t read_size;    /* of the next read */
     uint32_t ending;     /* HTTP/2's error that ends the connection; 0 (NO_ERROR): none */
     bool settled;        /* the client's settings came */
-    bool noticed;        /* it was asked to open a new connection (the first GOAWAY) */
+    bool noticed;        /* the client was asked to open a new connection (the first GOAWAY) */
     bool said_goodbye;   /* no new streams are taken (the second GOAWAY) */
     bool pinged;         /* the server's ping is not answered */
     int64_t opened_ns, heard_ns, pinged_ns, noticed_ns, goodbye_ns, idle_since_ns, last_words_ns;
@@ -293,7 +293,8 @@ void rpc_loop_post(rpc_call *);
 void rpc_loop_wake(rpc_loop *);
 /* Hands a new connection to its loop. */
 void rpc_loop_adopt(rpc_loop *, rpc_connection *);
-/* Everything of a turn but waiting and reading: calls that were posted, times, writes. Gives when it
+/* Everything of a turn but waiting and reading: calls that were posted, times, writes. Gives when
+ * it
  * has to be called again, monotonic ns. */
 int64_t rpc_loop_turn(rpc_loop *);
 /* Takes the listeners into the loop's epoll set, or out of it. */
@@ -393,7 +394,8 @@ int rpc_send_drop(rpc_call *);
 extern const td_call_transport rpc_transport;
 /* Makes a call when its headers begin to arrive; NULL if out of memory. */
 rpc_call *rpc_call_make(rpc_connection *, int32_t stream);
-/* The call counts from now on. `working`: a shutdown waits for it. False if there is a shutdown and the
+/* The call counts from now on. `working`: a shutdown waits for it. False if there is a shutdown and
+ * the
  * call is to be refused. */
 bool rpc_call_begin(rpc_call *, bool working);
 /* Serves a post: hands over a message that is wanted, sends answers. */

@@ -170,7 +170,7 @@ struct td_http {
     char address[TD_CONFIG_TEXT_SIZE];
     bool ipv6;
     tb_bytes certificate, key, client_ca; /* PEM, with a zero behind: for libmicrohttpd */
-    td_certificates *certificates;        /* what handshakes get; NULL: plain text */
+    td_certificates *certificates;        /* credentials of handshakes; NULL: plain text */
     atomic_bool draining;                 /* refuses new calls */
     atomic_bool stopping;                 /* refuses all calls, also of requests in progress */
     pthread_mutex_t calls_lock;

@@ -78,8 +78,8 @@ static tb_status step_once(const tb_step_options *options, tb_state *state, tb_w
                : tb_world_step(state, options, workspace, certificate, error);
 }
 
-/* What the course tells, step after step, and notes; a step that failed for another reason than the
- * world's has left nothing to note. */
+/* Applies a course's inputs and records its outputs, step by step; a step that failed for another
+ * reason than divergence has no outputs. */
 static tb_status follow(const tb_step_options *options, tb_state *state, const tb_course *course,
                         tb_workspace *workspace, tb_certificate *merged, tb_error *error)
 {

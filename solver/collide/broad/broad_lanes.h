@@ -302,7 +302,7 @@ tb_tile_match_sse(const tb_tile *tile, const tb_item *queries, int32_t number_of
             const __m128i below = _mm_or_si128(_mm_or_si128(x, y), z);
             const uint32_t met = 0xffffu ^ (uint32_t)_mm_movemask_epi8(_mm_or_si128(below, least));
 
-            /* what is met moves together */
+            /* boxes that meet move together */
             const __m128i unsure =
                 _mm_and_si128(_mm_cmpeq_epi8(least, nil), _mm_set1_epi8((char)TB_HIT_UNSURE));
             const __m128i values = _mm_or_si128(unsure, places);

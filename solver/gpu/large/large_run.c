@@ -222,7 +222,7 @@ static tb_status reserve_contacts(tb_gpu_large_world *f, tb_gpu_device *d, int32
     memcpy(old, f->world, f->calls->size);
     f->calls->set_contacts(f->world, contacts);
     if (memcmp(old, f->world, f->calls->size) != 0) {
-        f->has_cache = false; /* it is not where it was */
+        f->has_cache = false; /* the contacts have moved in memory */
         tb_gpu_large_forget_graph(f);
         status = tb_gpu_large_allocate(f, d, TB_GPU_LARGE_GROWING, error);
     }

@@ -66,7 +66,7 @@ tb_status tb_gpu_large_time_stages(tb_gpu_device *device, tb_gpu_large_world *la
         status = tb_gpu_check(d, cudaEventCreate(&marks[k]), "making an event", error);
     const tb_gpu_large_state none = {
         .number_of_contacts = f->cached, .steps = f->report.steps, .time = f->report.time};
-    f->has_cache = false; /* it is of a step that the world's owner knows nothing of */
+    f->has_cache = false; /* the cache is of a step that the world's state does not have */
     f->calls->begin(f->control.memory, &none, 1);
     if (status == TB_OK) status = tb_gpu_large_send_control(f, d, error);
     if (status == TB_OK) status = tb_gpu_large_start(f, d, TB_GPU_LARGE_STEP, marks, error);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- what a kernel takes ---- */
+/* ---- a kernel's arguments ---- */
 
 static void add_scalar(mo_kernel *k, int32_t variable)
 {

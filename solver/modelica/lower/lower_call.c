@@ -64,7 +64,7 @@ static void pass(mo_build *b, const mo_variable *to, mo_value value, mo_argument
         argument->variable = tb_mo_materialise(b, &value);
 }
 
-/* what an input that is not given receives: its function puts the default there */
+/* value of an input that is not given: its function stores the default there */
 static void pass_nothing(mo_build *b, const mo_variable *to, mo_argument *argument, mo_place place)
 {
     if (to->rank > 0) {

@@ -61,7 +61,7 @@ static void assign_array(mo_build *b, int32_t variable, mo_value value, mo_place
     tb_mo_store_all(b, &target, &value, place);
 }
 
-/* what a value must have to be assigned to a target of a type and rank */
+/* conditions on a value assigned to a target of a type and rank */
 static bool check_assignable(mo_build *b, mo_type type, int32_t rank, mo_value *value,
                              const char *name, mo_place place)
 {
@@ -130,7 +130,7 @@ static mo_value detach(mo_build *b, mo_value value)
     return tb_mo_array_of(b, copy, value.place);
 }
 
-/* what can be assigned at all, before its subscripts are looked at */
+/* assignable targets, before their subscripts are checked */
 static bool check_target(mo_build *b, const mo_node *target)
 {
     if (target->kind != MO_REFERENCE) {

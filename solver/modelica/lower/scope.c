@@ -12,7 +12,7 @@ static bool is_built_in_type(const char *name)
            strcmp(name, "Boolean") == 0 || strcmp(name, "String") == 0;
 }
 
-/* what a class may hold; names are unique within it */
+/* elements of a class; names are unique within it */
 static void check_elements(mo_build *b, const mo_class *class)
 {
     static const char *const KINDS[] = {"package", "function", "record"};

@@ -25,7 +25,7 @@ enum { TB_LARGE_ALIGNMENT = 256 };
     X(unit_numbers, f->capacity.units)                                                             \
     X(sizes, f->capacity.units + 1)
 
-/* what stays when the rest grows */
+/* arrays that stay when the others grow */
 #define TB_LARGE_FIXED(X)                                                                          \
     X(control, 1)                                                                                  \
     X(plan.fixed_bodies, f->plan.fixed)                                                            \
@@ -91,7 +91,7 @@ enum { TB_LARGE_ALIGNMENT = 256 };
     X(cache_feature, f->capacity.contacts)                                                         \
     X(cache, f->capacity.contacts)
 
-/* what contacts need as they come and go */
+/* arrays sized by the contacts */
 #define TB_LARGE_RECORDS(X)                                                                        \
     X(record_keys, f->number_of_records)                                                           \
     X(sorted_record_keys, f->number_of_records)                                                    \

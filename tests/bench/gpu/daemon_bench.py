@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a daemon with a card takes, seen by a client over HTTP: from its start to the first answer
+"""Times of a daemon with a card, seen by a client over HTTP: from its start to the first answer
 for an object and a hand that it has never seen, the first answer for one more, single steps, forks,
 many worlds, the same on every card at once, grasps; and how it ends when the card is lost. Needs
 nothing but Python.

@@ -285,7 +285,7 @@ START_TEST(numbers_do_not_depend_on_the_locale)
     if (german == NULL) {
         puts("SKIPPED numbers_do_not_depend_on_the_locale: no German locale");
     } else {
-        ck_assert_double_eq(strtod("1,5", NULL), 1.5); /* it is at work */
+        ck_assert_double_eq(strtod("1,5", NULL), 1.5); /* the German locale is in force */
         check_numbers();
         ck_assert_str_eq(setlocale(LC_ALL, NULL), german); /* and was left alone */
         setlocale(LC_ALL, "C");

@@ -96,7 +96,7 @@ START_TEST(a_ration_is_used_up_and_grows_again)
     now += 1000000000;
     for (int i = 0; i < 9; i++) ck_assert(rpc_ration_take(&ration, 1, 10, 100, now));
     ck_assert(!rpc_ration_take(&ration, 1, 10, 100, now));
-    /* it never grows beyond its burst */
+    /* the ration never exceeds its burst */
     now += 1000000000000;
     for (int i = 0; i < 100; i++) ck_assert(rpc_ration_take(&ration, 1, 10, 100, now));
     ck_assert(!rpc_ration_take(&ration, 1, 10, 100, now));

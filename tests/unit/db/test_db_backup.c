@@ -87,7 +87,7 @@ START_TEST(a_store_in_memory_is_copied)
     fill(store, 10);
     tb_error error = {0};
     TEST_OK(db_backup(store, target(), NULL, NULL, &error), &error);
-    fill(store, 0); /* it goes on */
+    fill(store, 0); /* the copy continues */
     flush(store);
     db_close(store);
     check_copy(10);

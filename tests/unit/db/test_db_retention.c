@@ -67,7 +67,7 @@ START_TEST(runs_go_when_they_are_old_and_running_ones_stay)
     ck_assert(!has_run(store, 1) && !has_run(store, 2));
     ck_assert(has_run(store, 3) && has_run(store, 4));
     ck_assert_int_eq(history(store, 1), 0);
-    ck_assert_int_eq(history(store, 3), 0); /* it runs on, but its oldest history goes */
+    ck_assert_int_eq(history(store, 3), 0); /* the run continues, but its oldest history goes */
     ck_assert_int_eq(history(store, 4), 2);
     db_close(store);
 }
@@ -213,7 +213,7 @@ START_TEST(ended_sessions_go_with_their_snapshots)
     TEST_OK(put_snapshot(store, 1, 1, DB_SNAPSHOT_CLIENT, 100, &error), &error);
     TEST_OK(put_snapshot(store, 2, 2, DB_SNAPSHOT_CLIENT, 100, &error), &error);
     TEST_OK(end_session(store, 1), NULL);
-    /* it ended now: the day after it is there, a year later it is not */
+    /* the session ended now: its snapshot is kept for a day and gone after a year */
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const int64_t now_us = (int64_t)now.tv_sec * 1000000;

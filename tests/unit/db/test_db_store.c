@@ -446,7 +446,7 @@ START_TEST(runs_that_were_open_are_marked_at_the_next_start)
     TEST_OK(db_get_run(store, &second, &run, &error), &error);
     ck_assert_int_eq(run.status, 2);
     free((void *)run.options_json);
-    /* it lived at least until its last event */
+    /* the run lasted at least until its last event */
     TEST_OK(db_get_run(store, &third, &run, &error), &error);
     ck_assert_int_eq(run.end_time_us, event.time_us);
     free((void *)run.options_json);

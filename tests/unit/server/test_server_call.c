@@ -521,7 +521,7 @@ START_TEST(a_refused_message_ends_the_call_and_tells_the_method)
     world_make(&w);
     td_call_refuse(&w.call.base, &error);
     ck_assert_int_eq(w.seen.status, TB_INVALID_ARGUMENT);
-    ck_assert_int_eq(w.seen.cancelled, 0); /* it never knew of the call */
+    ck_assert_int_eq(w.seen.cancelled, 0); /* the handler never knew of the call */
     world_free(&w);
 
     world_make(&w);

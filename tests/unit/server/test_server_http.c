@@ -477,7 +477,7 @@ START_TEST(a_stalled_reader_holds_up_nobody_and_costs_no_memory)
     /* others are served meanwhile, on every thread */
     for (int i = 0; i < 32; i++) is_json(post("Late", JSON, "{}"), "{\"nextPageToken\":\"late\"}");
     ck_assert_int_eq(atomic_load(&seen.cancelled), 0);
-    /* it goes on when it is read */
+    /* the stream continues when it is read */
     for (bool more = false; !more;) {
         tb_bytes some = {0};
         ck_assert(http_read_more(s, &some));

@@ -291,7 +291,7 @@ typedef struct mjcf {
     int32_t number_of_aligned, aligned_capacity;
     int32_t number_of_weighing;  /* geoms of the current body that count for its inertia */
     tb_quaternion weighing_axes; /* axes of the last such geom, in the body as described */
-    bool weighing_mesh;          /* it is a mesh */
+    bool weighing_mesh;          /* the asset is a mesh */
 
     const char
         *suffix; /* of the names in the replica being made, or resolved against; "" outside */
