@@ -125,6 +125,36 @@ static tb_status play(const grasp_options *o, grasp_task *task, grasp_report *re
     return status;
 }
 
+/* Plays, submits or leaves to a daemon the grasps of the options; the exit code. */
+static int carry_out(const grasp_options *o, const remote_options *remote)
+{
+    grasp_task task;
+    grasp_report *report = NULL;
+    tb_error error = {0};
+    interrupt_watch();
+    tb_status status = grasp_task_open(o, &task, &error);
+    if (status == TB_OK && o->submit) {
+        status = grasp_submit(remote, o, &task, &error);
+        grasp_task_close(&task);
+        if (status == TB_OK) return CLI_OK;
+        cli_complain(&error);
+        return cli_exit_code(status);
+    }
+    if (status == TB_OK)
+        status = grasp_report_begin(o, task.request.perturbation.count, &report, &error);
+    if (status == TB_OK)
+        status = remote->address != NULL ? grasp_play_remote(remote, o, &task, report, &error)
+                                         : play(o, &task, report, &error);
+    /* the report is complete; a trial without a verdict fails the command */
+    if (status == TB_OK && !grasp_report_certified(report, &error)) status = error.status;
+    grasp_report_free(report);
+    grasp_task_close(&task);
+    if (status == TB_OK) return CLI_OK;
+    fflush(stdout);
+    cli_complain(&error);
+    return cli_exit_code(status);
+}
+
 int command_grasp(int argc, char **argv)
 {
     grasp_options o = defaults();
@@ -231,30 +261,5 @@ int command_grasp(int argc, char **argv)
     case ARGS_READY: break;
     }
     if (!is_whole(&o, remote.address != NULL)) return CLI_USAGE;
-
-    grasp_task task;
-    grasp_report *report = NULL;
-    tb_error error = {0};
-    interrupt_watch();
-    tb_status status = grasp_task_open(&o, &task, &error);
-    if (status == TB_OK && o.submit) {
-        status = grasp_submit(&remote, &o, &task, &error);
-        grasp_task_close(&task);
-        if (status == TB_OK) return CLI_OK;
-        cli_complain(&error);
-        return cli_exit_code(status);
-    }
-    if (status == TB_OK)
-        status = grasp_report_begin(&o, task.request.perturbation.count, &report, &error);
-    if (status == TB_OK)
-        status = remote.address != NULL ? grasp_play_remote(&remote, &o, &task, report, &error)
-                                        : play(&o, &task, report, &error);
-    /* the report is complete; a trial without a verdict fails the command */
-    if (status == TB_OK && !grasp_report_certified(report, &error)) status = error.status;
-    grasp_report_free(report);
-    grasp_task_close(&task);
-    if (status == TB_OK) return CLI_OK;
-    fflush(stdout);
-    cli_complain(&error);
-    return cli_exit_code(status);
+    return carry_out(&o, &remote);
 }

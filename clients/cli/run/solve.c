@@ -177,6 +177,23 @@ static bool is_interrupted(void *context)
     return interrupt_requested();
 }
 
+/* Solves files, a line each; the exit code. */
+static int solve_files(solve *s, char **names, int files, bool quiet)
+{
+    if (!s->json)
+        printf("%-44s %8s  %-10s %-14s %9s %10s %10s\n", "file", "contacts", "solver", "status",
+               "residual", "iterations", "time");
+    interrupt_watch();
+    progress bar = progress_begin("solving", files, quiet);
+    for (int i = 0; i < files && !interrupt_requested(); i++) {
+        solve_file(s, names[i]);
+        progress_update(&bar, i + 1);
+    }
+    progress_end(&bar);
+    if (interrupt_requested()) return CLI_INTERRUPTED;
+    return s->unread ? CLI_FAILED : s->unsolved ? CLI_UNSOLVED : CLI_OK;
+}
+
 int command_solve(int argc, char **argv)
 {
     simulation_options shared = simulation_defaults();
@@ -250,17 +267,7 @@ int command_solve(int argc, char **argv)
         cli_complain(&error);
         return CLI_FAILED;
     }
-    if (!s.json)
-        printf("%-44s %8s  %-10s %-14s %9s %10s %10s\n", "file", "contacts", "solver", "status",
-               "residual", "iterations", "time");
-    interrupt_watch();
-    progress bar = progress_begin("solving", files, quiet);
-    for (int i = 0; i < files && !interrupt_requested(); i++) {
-        solve_file(&s, argv[1 + i]);
-        progress_update(&bar, i + 1);
-    }
-    progress_end(&bar);
+    const int code = solve_files(&s, argv + 1, files, quiet);
     tbc_disconnect(s.client);
-    if (interrupt_requested()) return CLI_INTERRUPTED;
-    return s.unread ? CLI_FAILED : s.unsolved ? CLI_UNSOLVED : CLI_OK;
+    return code;
 }
