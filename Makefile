@@ -215,7 +215,7 @@ check-format: ## say which C sources are not in that style
 install: TRIBO_BUILT = $(filter %/tribo,$(ALL))
 install: products ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	install -m 644 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h solver/tribo_soft.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
@@ -269,8 +269,8 @@ $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 # symbols that the shared library exports: functions declared by the public headers, and functions
 # of base/ that libtribo_client.a takes from it
 CLIENT_NEEDS := tb_bytes_append tb_bytes_free tb_fail tb_fail_field tb_fail_memory tb_file_read
-$(B)/exports.map: solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h \
-    solver/tribo_soft.h Makefile
+PUBLIC_HEADERS := $(wildcard solver/tribo*.h)
+$(B)/exports.map: $(PUBLIC_HEADERS) Makefile
 	@mkdir -p $(@D)
 	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $(filter %.h,$^) | sort -u; \
 	    printf '%s;\n' $(CLIENT_NEEDS) 'tb_abi_*'; echo 'local: *; };'; } > $@

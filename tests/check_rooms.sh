@@ -9,7 +9,9 @@ cd "$(dirname "$0")/.." || exit 1
 # From the ground up: a room may include itself and the rooms before it. A name with a dot is one
 # header that is lower than its folder. A path belongs to the longest name that begins it.
 ORDER='
-solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h solver/tribo_soft.h
+solver/tribo_base.h solver/tribo_scene.h solver/tribo_model.h solver/tribo_step.h solver/tribo_grasp.h
+solver/tribo_problem.h solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h
+solver/tribo_soft.h
 solver/base solver/backend/backend.h
 solver/modelica/syntax solver/modelica/ir.h solver/modelica/lower solver/modelica solver/modelica/card
 solver/model solver/model/geometry solver/model/compile

@@ -16,7 +16,7 @@ install() {
     then pass; else fail 'it failed'; fi
 }
 install DESTDIR="$root"
-for file in bin/tribo bin/tribod include/tribo.h include/tribo_qp.h include/tribo_poulsen.h include/tribo_function.h include/tribo_soft.h include/tribo_client.h lib/libtribo.a \
+for file in bin/tribo bin/tribod $(cd solver && printf 'include/%s ' tribo*.h) include/tribo_client.h lib/libtribo.a \
     lib/libtribo_client.a lib/pkgconfig/tribo.pc lib/pkgconfig/tribo-client.pc \
     lib/systemd/system/tribod.service include/tribo/v1/simulation.pb-c.h share/man/man1/tribo.1 share/man/man1/tribo-run.1 \
     share/bash-completion/completions/tribo share/zsh/site-functions/_tribo share/fish/vendor_completions.d/tribo.fish; do

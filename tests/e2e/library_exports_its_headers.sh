@@ -1,9 +1,9 @@
 #!/bin/sh
-# The shared library exports the functions that tribo.h, tribo_qp.h, tribo_poulsen.h, tribo_function.h and tribo_soft.h declare, each of them, and
-# nothing else but the few of base/ that the client library takes from it.
+# The shared library exports the functions that the public headers (solver/tribo*.h) declare, each of
+# them, and nothing else but the few of base/ that the client library takes from it.
 . tests/e2e/common.sh
 ran='the shared library'
-cat solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h solver/tribo_soft.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
+cat solver/tribo*.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
     sed -E 's/typedef [a-z_]+ tb_[a-z_]+\(//g' | grep -oE '\<tb_[a-z0-9_]+\([^*]' | sed 's/(.*//' | sort -u >"$dir/declared"
 nm -D --defined-only "$TRIBO_BUILD/libtribo.so" | awk '{ print $3 }' |
     grep -vxE "$(sed -n 's/^CLIENT_NEEDS := //p' Makefile | tr ' ' '|')|tb_abi_[0-9a-f]+" | sort -u >"$dir/exported"

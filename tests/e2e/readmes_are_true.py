@@ -384,7 +384,7 @@ def check_commands(report: Report) -> None:
     told = subprocess.run([TRIBO, "version"], capture_output=True, text=True).stdout
     solvers = set(re.findall(r"^  (\w+) ", told.split("\n\n")[1], flags=re.M))
     compare_names(report, rows("solver/README.md", "Solvers"), solvers, "solvers")
-    header = (ROOT / "solver/tribo.h").read_text()
+    header = (ROOT / "solver/tribo_step.h").read_text()
     body = header.split("typedef struct tb_certificate {")[1].split("} tb_certificate;")[0]
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
     fields = set(re.findall(r"(\w+)(?:\[\d+\])?[,;]", body))
