@@ -402,12 +402,15 @@ def check_version(report: Report) -> None:
 
 
 def check_hops(report: Report) -> None:
-    """The functions on the path of a Step, in server/README.md, are in the files that it names."""
-    text = (ROOT / "server/README.md").read_text()
-    for name, file in re.findall(r"^\d+\. `(\w+)` \((\w\S*\.c)\)", text, flags=re.M):
-        source = ROOT / "server" / file
-        there = source.exists() and re.search(rf"\b{name}\(", source.read_text()) is not None
-        report.check(there, f"server/README.md: no {name} in {file}")
+    """The functions on the paths of a Step and of an impulse are in the files that READMEs name."""
+    for room in ("server", "solver"):
+        text = (ROOT / room / "README.md").read_text()
+        hops = re.findall(r"^\d+\. `(\w+)` \((\w\S*\.[ch])\)", text, flags=re.M)
+        report.check(len(hops) > 20, f"{room}/README.md: {len(hops)} hops")
+        for name, file in hops:
+            source = ROOT / room / file
+            there = source.exists() and re.search(rf"\b{name}\(", source.read_text()) is not None
+            report.check(there, f"{room}/README.md: no {name} in {file}")
 
 
 def check_variables(report: Report) -> None:
