@@ -74,6 +74,27 @@ mo_node *tb_mo_push(mo_source *source, mo_node *parent, mo_node *child)
                       MO_NESTING);
     return parent;
 }
+
+mo_node *tb_mo_adopt(mo_source *source, mo_node *parent, mo_node *list)
+{
+    for (mo_node *child = list->first, *next; child != NULL && !source->failed; child = next) {
+        next = child->next;
+        child->next = NULL;
+        tb_mo_push(source, parent, child);
+    }
+    return parent;
+}
+
+mo_node *tb_mo_node_of(mo_source *source, mo_node_kind kind, mo_place place, int op, mo_node *a,
+                       mo_node *b)
+{
+    mo_node *node = tb_mo_node(source, kind, place);
+    if (source->failed) return node;
+    node->op = op;
+    tb_mo_push(source, node, a);
+    return tb_mo_push(source, node, b);
+}
+
 mo_node *tb_mo_child(const mo_node *node, int32_t index)
 {
     mo_node *child = node->first;

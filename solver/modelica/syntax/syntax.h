@@ -126,8 +126,12 @@ tb_status tb_mo_fail_as(mo_source *source, tb_status status, mo_place place, con
 
 /* Nodes for the grammar. A node without memory is a shared empty one and fails the source. */
 mo_node *tb_mo_node(mo_source *source, mo_node_kind kind, mo_place place);
+mo_node *tb_mo_node_of(mo_source *source, mo_node_kind kind, mo_place place, int op, mo_node *a,
+                       mo_node *b);
 /* Appends a child (NULL is ignored) and returns the parent. */
 mo_node *tb_mo_push(mo_source *source, mo_node *parent, mo_node *child);
+/* Moves the children of a list to another node. */
+mo_node *tb_mo_adopt(mo_source *source, mo_node *parent, mo_node *list);
 /* The child with an index, or NULL. */
 mo_node *tb_mo_child(const mo_node *node, int32_t index);
 /* A copy of bytes as a string in the source's arena; "" without memory. */
