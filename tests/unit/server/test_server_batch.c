@@ -13,8 +13,8 @@ static tb_status run(td_batch *batch, const td_device *device, td_metrics *metri
     td_batch_clear(batch);
     ck_assert(td_batch_add(batch, job, 1000, 3000));
     td_batch_launch(batch, metrics);
-    ck_assert(batch->entries[0].finished);
-    return batch->entries[0].status;
+    ck_assert(batch->list[0]->finished);
+    return batch->list[0]->status;
 }
 
 /* One client's world diverges; then another's finds no memory: its error must not be the first
