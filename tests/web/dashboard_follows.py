@@ -93,6 +93,7 @@ def first_load(report: Report, browser: Browser, at: str) -> None:
     browser.open(at)
     browser.wait("document.querySelector('.tiles b')?.textContent.length > 0")
     browser.wait("document.querySelector('main .empty, main table')")
+    browser.wait("performance.getEntriesByName('first-contentful-paint').length > 0")
     paint = browser.run("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     blocked = sum(max(0, task - 50) for task in browser.run("longTasks"))
     size = browser.run(

@@ -126,11 +126,11 @@ export class ContactView extends Group {
     super();
     this.name = "contacts";
     // shafts, heads and cones begin at the origin and reach to y = 1
-    const shaft = new CylinderGeometry(1, 1, 1, 10).translate(0, 0.5, 0);
-    const head = new ConeGeometry(1, 1, 14).translate(0, 0.5, 0);
+    const shaft = new CylinderGeometry(1, 1, 1, 6, 1, true).translate(0, 0.5, 0);
+    const head = new ConeGeometry(1, 1, 8).translate(0, 0.5, 0);
     const cone = new ConeGeometry(1, 1, 24, 1, true).rotateX(Math.PI).translate(0, 0.5, 0);
     this.cones = new Instances(this, "friction cones", cone, material(0.22));
-    this.points = new Instances(this, "contact points", new SphereGeometry(1, 12, 8), material());
+    this.points = new Instances(this, "contact points", new SphereGeometry(1, 8, 6), material());
     this.shafts = new Instances(this, "force arrows", shaft, material());
     this.heads = new Instances(this, "force heads", head, material());
     this.colours = Object.fromEntries(

@@ -20,7 +20,6 @@ function middle(values: readonly number[]): number {
 }
 
 export class Pace {
-  slow = false;
   private readonly ends: number[] = [];
   private readonly ages: number[] = [];
   private readonly times: number[] = [];
@@ -28,6 +27,9 @@ export class Pace {
   private lastSent = 0;
   private pending = 0;
   private slowDrawings = 0;
+
+  /** `slow`: whether the view does without its extras. */
+  constructor(public slow: boolean) {}
 
   /** A frame of the screen begins: what was drawn last is on it now. */
   begin(): void {

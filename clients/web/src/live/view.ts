@@ -64,7 +64,7 @@ function gridOf(worlds: number, distance: number): [number, number][] {
 export class View {
   readonly scene = new Scene();
   readonly camera = new PerspectiveCamera(40, 1, 0.001, 500);
-  readonly pace = new Pace();
+  readonly pace = new Pace(isSoftware());
   readonly contacts: ContactView;
   readonly bodies: Bodies;
   private readonly renderer: WebGLRenderer;
@@ -91,7 +91,7 @@ export class View {
     private readonly worlds: number,
     private options: Options,
   ) {
-    this.renderer = new WebGLRenderer({ canvas, antialias: !isSoftware() });
+    this.renderer = new WebGLRenderer({ canvas, antialias: !this.pace.slow });
     this.renderer.shadowMap.type = PCFShadowMap;
     this.bodies = new Bodies(model, assets, worlds);
     this.contacts = new ContactView(model);
