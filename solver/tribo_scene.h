@@ -124,7 +124,8 @@ typedef enum tb_shape_type {
     TB_SHAPE_BOX,       /* size: half extents */
     TB_SHAPE_ELLIPSOID, /* size: semi-axes */
     TB_SHAPE_CONVEX,    /* convex hull of a mesh asset's vertices */
-    TB_SHAPE_MESH,      /* the triangles of a mesh asset, static or moving */
+    TB_SHAPE_MESH,      /* the triangles of a mesh asset, static or moving; size: radius of a ball
+                           that is rolled over them, usually 0 */
     TB_SHAPE_HEIGHT_FIELD
 } tb_shape_type;
 

@@ -213,7 +213,8 @@ TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
             const tb_vec3 lower = tb_v3_load(shape->mesh->lower);
             const tb_vec3 upper = tb_v3_load(shape->mesh->upper);
             middle = tb_v3_scale(tb_v3_add(lower, upper), TB_R(0.5));
-            s = tb_v3_scale(tb_v3_sub(upper, lower), TB_R(0.5));
+            const tb_vec3 thick = tb_v3(s.x, s.x, s.x); /* the radius around the triangles */
+            s = tb_v3_add(tb_v3_scale(tb_v3_sub(upper, lower), TB_R(0.5)), thick);
         } else if (shape->type == TB_SHAPE_HEIGHT_FIELD) {
             const tb_real high = TB_R(shape->field->highest), low = TB_R(-shape->field->base);
             middle = tb_v3(0, 0, TB_R(0.5) * (high + low));

@@ -66,6 +66,7 @@ static double own_support(const tb_model *model, const tb_model_shape *shape, tb
     }
     for (int32_t i = 0; i < count; i++)
         largest = fmax(largest, tb_v3_dot(n, tb_v3_load(vertices + 3 * (size_t)i)));
+    if (shape->type == TB_SHAPE_MESH) largest += s[0] * tb_v3_length(n); /* its radius */
     return largest;
 }
 

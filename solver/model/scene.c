@@ -339,7 +339,8 @@ static void check_size(tb_check *check, tb_shape_def *shape)
 {
     int used = 0;
     switch (shape->type) {
-    case TB_SHAPE_SPHERE: used = 1; break;
+    case TB_SHAPE_SPHERE:
+    case TB_SHAPE_MESH: used = 1; break;
     case TB_SHAPE_CAPSULE:
     case TB_SHAPE_CYLINDER: used = 2; break;
     case TB_SHAPE_BOX:
@@ -350,6 +351,8 @@ static void check_size(tb_check *check, tb_shape_def *shape)
     if (shape->type == TB_SHAPE_CAPSULE) { /* the segment may be a point */
         tb_check_positive(check, "size", shape->size, 1);
         tb_check_not_negative(check, "size", shape->size + 1, 1);
+    } else if (shape->type == TB_SHAPE_MESH) {
+        tb_check_not_negative(check, "size", shape->size, 1);
     } else {
         tb_check_positive(check, "size", shape->size, used);
     }

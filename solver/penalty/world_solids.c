@@ -129,7 +129,13 @@ static tb_status build_solid(const tb_model *model, const tb_model_shape *shape,
     case TB_SHAPE_PLANE: return tb_solid_of_half_space(solid, error);
     case TB_SHAPE_BOX: fits = put_box(&m, shape->size); break;
     case TB_SHAPE_CONVEX: fits = put_hull(&m, &model->hulls[shape->asset]); break;
-    case TB_SHAPE_MESH: fits = put_mesh(&m, &model->meshes[shape->asset]); break;
+    case TB_SHAPE_MESH:
+        if (shape->size[0] > 0)
+            return tb_fail_field(
+                error, TB_UNSUPPORTED, name,
+                "the volume law has no meshes with a radius, and shape '%s' is one", name);
+        fits = put_mesh(&m, &model->meshes[shape->asset]);
+        break;
     case TB_SHAPE_HEIGHT_FIELD:
         return tb_fail_field(error, TB_UNSUPPORTED, name,
                              "the volume law has no height fields, and shape '%s' is one", name);

@@ -5,7 +5,10 @@
  * triangles near that shape (mesh_walk.c), each triangle gives points (mesh_triangle.c), and
  * mesh_reduce.c reduces them to manifolds. The surface is one-sided: a triangle does not push
  * shapes behind it, so a thin wall pushes to the touched side. Only if the shape's centre lies
- * inside the mesh does the nearest surface push it out (mesh_convex.c). */
+ * inside the mesh does the nearest surface push it out (mesh_convex.c).
+ *
+ * A mesh with a radius is its triangles rolled by a ball: the same contacts with gaps smaller by the
+ * radius, which is exact while the triangles themselves do not touch. */
 #include "collide/mesh/mesh_internal.h"
 
 TB_STATIC tb_mesh_view view_of(const tb_triangle_mesh *mesh, const tb_pose *pose, tb_vec3 origin)
@@ -108,6 +111,12 @@ TB_STATIC void join_frames(tb_mesh_job *j)
     }
 }
 
+/* Thickness around a mesh's triangles; other shapes have none beside their core's. */
+TB_STATIC tb_real radius_of(const tb_posed_shape *s)
+{
+    return s->type == TB_SHAPE_MESH ? s->size.x : 0;
+}
+
 TB_EXTERN void tb_mesh_begin(tb_mesh_task *task, const tb_posed_shape *a, const tb_posed_shape *b,
                              tb_real margin)
 {
@@ -116,7 +125,7 @@ TB_EXTERN void tb_mesh_begin(tb_mesh_task *task, const tb_posed_shape *a, const 
     task->flip = !mesh_like(a);
     task->shape = task->flip ? b : a;
     j->other = task->flip ? a : b;
-    j->margin = margin;
+    j->margin = margin + radius_of(a) + radius_of(b);
     j->kind = j->other->type == TB_SHAPE_PLANE ? TB_MESH_ON_PLANE
               : mesh_like(j->other)            ? TB_MESH_ON_MESH
                                                : TB_MESH_ON_CONVEX;
@@ -126,7 +135,7 @@ TB_EXTERN void tb_mesh_begin(tb_mesh_task *task, const tb_posed_shape *a, const 
         bounds_of(task->shape, j->lower, j->upper);
         j->centre = tb_v3_sub(j->other->pose.position, j->origin);
     } else if (j->kind == TB_MESH_ON_MESH) {
-        bounds_in(task->shape, j->other, margin, j->lower, j->upper);
+        bounds_in(task->shape, j->other, j->margin, j->lower, j->upper);
         task->other_view = view_of(NULL, &j->other->pose, j->origin);
         j->other_view = &task->other_view;
         j->polyhedral = true;
@@ -158,12 +167,15 @@ TB_EXTERN bool tb_mesh_parts(tb_mesh_task *task, tb_arena *arena)
 TB_EXTERN tb_contact_point tb_mesh_point(const tb_mesh_task *task, const tb_mesh_contact *c)
 {
     tb_contact_point p;
-    const tb_vec3 on_mesh = tb_v3_add(c->on_mesh, task->job.origin);
-    const tb_vec3 on_other = tb_v3_add_scaled(on_mesh, c->normal, c->gap);
+    const tb_real radius = radius_of(task->shape);
+    const tb_real gap = c->gap - radius - radius_of(task->job.other);
+    const tb_vec3 surface = tb_v3_add_scaled(c->on_mesh, c->normal, radius);
+    const tb_vec3 on_mesh = tb_v3_add(surface, task->job.origin);
+    const tb_vec3 on_other = tb_v3_add_scaled(on_mesh, c->normal, gap);
     p.normal = task->flip ? tb_v3_negate(c->normal) : c->normal;
     p.point_a = task->flip ? on_other : on_mesh;
     p.point_b = task->flip ? on_mesh : on_other;
-    p.gap = c->gap;
+    p.gap = gap;
     const uint32_t triangle = (uint32_t)(task->names ? task->names[c->triangle] : c->triangle);
     p.feature = (uint64_t)triangle << 36 | (uint64_t)(c->feature & 0xFFFFFFF) << 8 | c->code;
     return p;

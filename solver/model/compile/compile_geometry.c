@@ -57,7 +57,7 @@ static double reach_of(const tb_scene *scene, const tb_shape_def *shape)
     case TB_SHAPE_CONVEX:
     case TB_SHAPE_MESH: {
         const tb_mesh_def *mesh = &scene->meshes[scene_index(shape->asset)];
-        return farthest(&pose, mesh->vertices, mesh->number_of_vertices);
+        return farthest(&pose, mesh->vertices, mesh->number_of_vertices) + s[0];
     }
     case TB_SHAPE_HEIGHT_FIELD: {
         const tb_height_field_def *field = &scene->height_fields[scene_index(shape->asset)];

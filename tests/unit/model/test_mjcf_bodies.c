@@ -204,6 +204,42 @@ START_TEST(bodies_that_make_no_sense_are_refused)
 }
 END_TEST
 
+/* A cube as a rigid flex, half 0.1 m under a shell of 0.02 m: it rests on the shell, and a ball on the
+ * shell of its top. */
+START_TEST(rigid_flexes_are_meshes_with_a_radius)
+{
+    mjcf_case c = mjcf_load(WORLD(
+        "<geom type='plane' size='1 1 1'/><body name='cube' pos='0 0 .125'><freejoint/>"
+        "<inertial pos='0 0 0' mass='1' diaginertia='.01 .01 .01'/><flexcomp name='f' "
+        "type='direct' "
+        "dim='2' rigid='true' radius='.02' scale='.1 .1 .1' "
+        "point='-1 -1 -1 1 -1 -1 -1 1 -1 1 1 -1 -1 -1 1 1 -1 1 -1 1 1 1 1 1' "
+        "element='0 2 1 1 2 3 4 5 6 5 7 6 0 1 4 1 5 4 2 6 3 3 6 7 0 4 2 2 4 6 1 3 5 3 7 5'>"
+        "<contact condim='3' friction='.5'/></flexcomp></body>"
+        "<body name='ball' pos='0 0 .3'><freejoint/><geom size='.05' friction='.5'/></body>"));
+    tb_error error;
+    tb_stepper *stepper;
+    tb_state *state;
+    tb_certificate certificate;
+    tb_step_options options = tb_step_defaults();
+    options.dt = 0.002;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    TEST_OK(tb_state_create(c.model, &state, &error), &error);
+    TEST_OK(tb_step(stepper, state, 300, &certificate, &error), &error);
+    TEST_NEAR(tb_state_q(state)[2], 0.12, 1e-5);
+    TEST_NEAR(tb_state_q(state)[9], 0.12 + 0.12 + 0.05, 2e-5);
+    ck_assert(certificate.penetration < 2e-5);
+    tb_state_destroy(state);
+    tb_stepper_destroy(stepper);
+    mjcf_free(&c);
+    mjcf_refuses(WORLD("<body name='b'><geom size='1'/>\n<flexcomp name='f' rigid='true'/></body>"),
+                 TB_UNSUPPORTED, 2, "type=\"grid\"");
+    mjcf_refuses(WORLD("<body name='b'><geom size='1'/>\n<flexcomp name='f' rigid='true' "
+                       "type='direct' point='0 0 0 1 0 0 0 1 0' element='0 1 3'/></body>"),
+                 TB_INVALID_ARGUMENT, 2, "element has 3");
+}
+END_TEST
+
 START_TEST(bodies_that_would_sleep_are_awake_and_said_to_be)
 {
     mjcf_case c = mjcf_load(WORLD("<body sleep='init'><freejoint/><geom size='1'/></body>"
@@ -283,7 +319,7 @@ START_TEST(keyframes_mean_the_aligned_frame)
 }
 END_TEST
 
-TEST_MAIN(classes_inherit_and_the_nearest_word_counts,
+TEST_MAIN(rigid_flexes_are_meshes_with_a_radius, classes_inherit_and_the_nearest_word_counts,
           an_orientation_replaces_another_form_from_a_default,
           classes_that_make_no_sense_are_refused, joints_have_mujocos_units_and_limits,
           a_springdamper_uses_the_inertia_that_the_joint_feels,

@@ -391,6 +391,9 @@ tb_status mjcf_read_assets(mjcf *m);
 /* The mesh or height field of that name, loaded on first use. */
 tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **mesh);
 tb_status mjcf_use_hfield(mjcf *m, const xmlNode *node, const char *name, tb_handle *handle);
+struct tb_mesh_data;
+/* The file that a node's attributes file and content_type name; the caller frees *data. */
+tb_status mjcf_parse_mesh_file(mjcf *m, const xmlNode *node, struct tb_mesh_data *data);
 /* Extent of the mesh of that name; the mesh is not added to the scene. */
 tb_status mjcf_measure_mesh(mjcf *m, const xmlNode *node, const char *name,
                             const mjcf_extent **extent);
@@ -425,6 +428,8 @@ tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, cons
                           tb_handle body, const mjcf_pose *world);
 tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
                          tb_handle body, bool has_inertia);
+/* A rigid flexcomp as a mesh with a radius on its body. UNSUPPORTED where it is soft. */
+tb_status mjcf_read_flexcomp(mjcf *m, const xmlNode *node, const mjcf_pose *frame, tb_handle body);
 /* Adds the waiting joints to the scene, bodies in order. */
 tb_status mjcf_add_joints(mjcf *m);
 int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */

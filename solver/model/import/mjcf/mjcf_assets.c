@@ -105,7 +105,7 @@ static tb_status read_mesh(mjcf *m, const xmlNode *node)
 
 /* ---- loading a mesh ---- */
 
-static tb_status parse_file(mjcf *m, const xmlNode *node, tb_mesh_data *data)
+tb_status mjcf_parse_mesh_file(mjcf *m, const xmlNode *node, tb_mesh_data *data)
 {
     char path[PATH_SIZE];
     const char *name = tb_xml_attribute(node, "file");
@@ -236,7 +236,7 @@ static tb_status load_mesh(mjcf *m, const mjcf_mesh *mesh, tb_mesh_data *data, m
     if (is_builtin(node))
         MJCF_TRY(make_builtin(m, node, data));
     else
-        MJCF_TRY(tb_xml_attribute(node, "file") != NULL ? parse_file(m, node, data)
+        MJCF_TRY(tb_xml_attribute(node, "file") != NULL ? mjcf_parse_mesh_file(m, node, data)
                                                         : parse_inline(m, node, data));
     place_vertices(data, tb_v3_load(refpos), tb_q_normalize(turn), scale, offset);
 

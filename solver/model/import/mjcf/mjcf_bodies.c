@@ -31,7 +31,7 @@ static const mjcf_words SITE = {
     .silent = "type size group material rgba mesh user",
 };
 
-static const char *const UNSUPPORTED = "composite flexcomp plugin";
+static const char *const UNSUPPORTED = "composite plugin";
 
 /* The body whose children the reader is at. */
 typedef struct place {
@@ -311,6 +311,7 @@ static tb_status read_own(mjcf *m, const xmlNode *node, int32_t childclass, cons
     if (strcmp(name, "joint") == 0 || strcmp(name, "freejoint") == 0)
         return mjcf_read_joint(m, node, childclass, frame, at->body, &at->world);
     if (strcmp(name, "site") == 0) return read_site(m, node, childclass, frame, at->body);
+    if (strcmp(name, "flexcomp") == 0) return mjcf_read_flexcomp(m, node, frame, at->body);
     if (strcmp(name, "camera") == 0 || strcmp(name, "light") == 0)
         return mjcf_note_past(m, node, name, "has no effect on motion");
     if (strcmp(name, "inertial") == 0) {
