@@ -501,6 +501,7 @@ TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error)
     const tb_problem problem = tb_world_problem(w);
     tb_solution solution;
     tb_status status = solve(w, &problem, &solution, error);
+    if (status == TB_OK) status = tb_world_take_no_energy(w, &problem, &solution, error);
     tb_recovered recovered = {0};
     if (status == TB_OK) status = tb_world_recover(w, &solution, &recovered, error);
     if (TB_LEADER) {

@@ -87,6 +87,7 @@
 #include "step/stages/contact_rows.c"
 #include "step/stages/detect.c"
 #include "step/stages/detect_team.c"
+#include "step/stages/last_resort.c"
 #include "step/stages/recovery.c"
 #include "step/world.c"
 #ifdef TB_UNIT_WARP

@@ -136,6 +136,11 @@ TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
     if (world->fine) world->fine[row] = TB_R(impulse - (double)world->warm[row]);
 }
 
+/* Replaces impulses that missed their tolerance and do work, or are far from the law (last_resort.c). */
+#define tb_world_take_no_energy TB_SYMBOL(tb_world_take_no_energy)
+TB_EXTERN tb_status tb_world_take_no_energy(const tb_world *world, const tb_problem *problem,
+                                            tb_solution *solution, tb_error *error);
+
 /* ---- recovery of positions ---- */
 
 /* Effect of a step on positions alone. */
