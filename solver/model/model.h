@@ -282,7 +282,7 @@ typedef struct tb_model_site {
     double position[3], orientation[4];
 } tb_model_site;
 
-/* What only viewers ask of a shape. */
+/* Properties of a shape that viewers alone use. */
 typedef struct tb_model_look {
     int32_t asset; /* mesh or height field by the shape's type, in the scene's order; -1: none */
     int32_t group;

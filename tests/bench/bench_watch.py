@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What readers of Watch cost the client that steps the session.
+"""Cost of readers of Watch for the client that steps the session.
 
     bench_watch.py TRIBOD [--boxes 36] [--rounds 11] [--steps 400]
 

@@ -216,7 +216,7 @@ def use_key(browser: Browser, key: str) -> None:
 
 
 def check_keys(report: Report, browser: Browser, folder: Path) -> None:
-    """What is seen without a key, with a wrong one, with one that may read, and with more."""
+    """The pages without a key, with a wrong key, with a key that may read, and with an admin's."""
     data = folder / "keys"
     keys = {
         scope: create_key(data, f"a {scope} key", "--scope", scope)

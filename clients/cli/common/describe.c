@@ -6,7 +6,7 @@
 
 #include "tribo.h"
 
-/* What the printers below print of the command whose --help was asked for. */
+/* The command whose --help the printers below print. */
 static struct {
     const cli_subcommand *command;
 } now;

@@ -1,4 +1,4 @@
-"""What goes wrong, and how it is told: statuses, fields, deadlines, retries, failed starts."""
+"""Failures and their exceptions: statuses, fields, deadlines, retries, failed starts."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def cube(tmp_path: Path) -> tribo.GraspObject:
 
 
 def strip(result: tribo.GraspResult) -> list[object]:
-    """What of a result can be compared with ==."""
+    """The part of a result that can be compared with ==."""
     return [
         value.tobytes() if isinstance(value, np.ndarray) else value
         for value in (getattr(result, field.name) for field in dataclasses.fields(result))

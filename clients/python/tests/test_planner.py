@@ -118,7 +118,7 @@ async def test_names_of_async_sessions(aio: tribo.aio.Client, lift: tribo.Scene)
 
 
 class Tensor:
-    """What other libraries give: memory by DLPack, and nothing of numpy's protocols."""
+    """An array of another library: memory by DLPack, and nothing of numpy's protocols."""
 
     def __init__(self, values: Any) -> None:
         self._array = np.array(values, float)

@@ -87,9 +87,8 @@ static tb_status reserve_arenas(piece *p, tb_error *error)
     return tb_gpu_reserve(&b->device, &b->arenas, (size_t)l->slots * l->arena_size, error);
 }
 
-/* What its worlds tell of a launch: the most steps that one has left, the largest arena and number
- * of
- * dofs, and what their last solves took. */
+/* Measures a piece for its launch: the most steps that a world has left, the largest arena and number
+ * of dofs, and the effort of the worlds' last solves. */
 static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effort *effort)
 {
     size_t bytes = 0;

@@ -38,8 +38,8 @@ typedef struct tb_gpu_task {
     size_t arena_needed;
 } tb_gpu_task;
 
-/* What the calling thread does in a piece: places for the worlds, what goes there, telling the card,
- * waiting for it, what came back. */
+/* Phases of the calling thread in a piece: it gives the worlds places on the card, packs their inputs,
+ * starts the launch, waits for it, and unpacks the results. */
 #define TB_GPU_PHASES(X) X(settle) X(pack) X(start) X(wait) X(unpack)
 enum {
 #define TB_GPU_PHASE(phase) TB_GPU_PHASE_##phase,

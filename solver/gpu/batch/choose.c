@@ -60,7 +60,7 @@ enum {
 
 /* ---- from the environment ---- */
 
-/* What is no number is as if it were not there. */
+/* A variable whose text is no number counts as absent. */
 static int32_t setting(const char *name, int32_t usual, int32_t most)
 {
     char *end = NULL;

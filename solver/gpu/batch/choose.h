@@ -6,18 +6,18 @@
 
 #include "gpu/device/gpu_internal.h"
 
-/* What measurements choose themselves; 0, or where 0 has a meaning -1: it is chosen here. */
+/* Settings that a measurement may fix; 0, or -1 where 0 has a meaning: this file chooses. */
 typedef struct tb_gpu_settings {
     int32_t lanes[TB_GPU_KERNELS]; /* of a world */
     int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
     int32_t groups;                /* of worlds */
-    int32_t alone;                 /* up to so many worlds go alone; -1: it is chosen here */
+    int32_t alone;                 /* up to so many worlds go alone; -1: this file chooses */
     int32_t warp; /* small worlds go by their own kernel: 0 never, 1 in float, 2 in double too */
     int32_t fast; /* bytes of fast memory that a world may have */
     int32_t fast_staggered; /* and that it has where its solver is `staggered` */
 } tb_gpu_settings;
 
-/* What the last solves of a call's worlds took. */
+/* Effort of the last solves of a call's worlds. */
 typedef struct tb_gpu_effort {
     int64_t solves, iterations, of_long; /* of_long: of the iterations, those of long ones */
 } tb_gpu_effort;

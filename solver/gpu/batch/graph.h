@@ -1,9 +1,9 @@
 /* Small calls as CUDA graphs: headers there, steps, headers back as one piece of work.
  *
- * A call for one world is three things to tell the card, and telling takes about as long as copying.
- * What is told is the same every time: the same buffers, options and sizes. So it is captured once
- * and launched as a whole from then on; each kind of call (options, number of worlds) has a graph of
- * its own, and the one that nobody asked for the longest goes when there are too many. */
+ * A call for one world puts three pieces of work on the stream, and each start takes about as long as
+ * a copy. The pieces are the same in every call of a kind (options, number of worlds): the same
+ * buffers, options and sizes. So the first call of a kind captures them as a graph, later calls launch
+ * the graph, and the graph that was used least recently goes when there are too many. */
 #ifndef TB_GPU_GRAPH_H
 #define TB_GPU_GRAPH_H
 
@@ -33,8 +33,8 @@ typedef struct tb_gpu_graphs {
     bool off; /* the runtime has none */
 } tb_gpu_graphs;
 
-/* What kernels see of the options, in a call that has been cleared. Names and functions of the host mean
- * nothing there, and what lies between the fields stays zero: equal options are equal bytes. */
+/* Copies the options that kernels read into a call that has been cleared. Names and functions of the
+ * host stay out, and the bytes between the fields stay zero: equal options have equal bytes. */
 void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options);
 
 /* Starts the call's copies and steps on the stream: from the graph of this kind of call, captured if

@@ -31,8 +31,8 @@ enum {
         (sizeof(saved_step) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
 };
 
-/* What a world's lanes have at hand while they work on it, in the memory that a block shares: read all
- * the time, it would otherwise be the first to leave the cache for a lane's own numbers. */
+/* Data of the step of one world, in the memory that a block shares. All lanes read it all the time; in
+ * global memory the lanes' own numbers would push it out of the cache. */
 typedef struct shared_step {
 #ifdef TB_UNIT_WARP
     warp_keep keep;
@@ -157,7 +157,7 @@ TB_STATIC void load_step(const tb_gpu_launch *launch, tb_gpu_world *world, saved
 }
 
 #ifndef TB_UNIT_WARP
-/* What the world is told, then its step's beginning, in the same memory. */
+/* Applies the course's inputs, then begins the world's step in the same memory. */
 TB_STATIC tb_status begin(shared_step *shared, const tb_gpu_launch *launch, tb_gpu_world *world,
                           tb_certificate *certificate)
 {
@@ -431,7 +431,7 @@ TB_STATIC int32_t bounded(int32_t value, int32_t count)
     return value < count ? value : count - 1;
 }
 
-/* What a world's solve is like, as far as its last one tells. */
+/* Kind of a world's next solve, predicted from its last one. */
 TB_STATIC int32_t kind_of(const tb_gpu_world *world)
 {
     const tb_certificate *last = &world->state.certificate;
@@ -534,7 +534,7 @@ static size_t shared_bytes(const tb_gpu_launch *launch, size_t worlds)
     return worlds * shared_bytes_of_team(WARP_BYTES);
 }
 #elif !defined(KERNEL_ASKS)
-/* What all teams of a block have; a factor's place only where there is one for each. */
+/* Shared memory of a block's teams, bytes; room for a factor only where each team gets one. */
 static size_t shared_bytes(const tb_gpu_launch *launch, size_t worlds)
 {
     const bool solves = KERNEL == TB_GPU_KERNEL_SOLVE || KERNEL == TB_GPU_KERNELS;

@@ -82,8 +82,8 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     fprintf(stderr, " (%llu steps)\n", steps);
 }
 
-/* What fails behind a kernel that has begun leaves worlds between two steps, and nobody knows which: it
- * counts as the loss of the card. */
+/* A failure after a kernel has begun leaves an unknown set of worlds between two steps: it counts as
+ * the loss of the card. */
 static cudaError_t beyond_first(cudaError_t result, bool begun)
 {
     return begun && result != cudaSuccess ? cudaErrorLaunchFailure : result;
@@ -98,7 +98,7 @@ static cudaError_t start_parts(const tb_gpu_launch *launch, start_function *cons
     return result;
 }
 
-/* Those that find room on the card at once, with all their steps, then the next. */
+/* Launches as many worlds as find room on the card at once, with all their steps, then the next ones. */
 static cudaError_t start_in_turns(const tb_gpu_launch *whole, start_function *const *parts,
                                   cudaStream_t stream)
 {
@@ -149,7 +149,7 @@ static cudaError_t start_step(const tb_gpu_launch *launch, start_function *const
     return beyond_first(result, true);
 }
 
-/* What comes next on the stream waits for all groups and all their solves. */
+/* Makes later work on the stream wait for all groups and all their solves. */
 static cudaError_t join_groups(const tb_gpu_launch *whole, int32_t own_streams,
                                const tb_gpu_side_streams *side_streams, cudaStream_t stream)
 {

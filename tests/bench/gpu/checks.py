@@ -1,5 +1,5 @@
-"""What run.py needs before it measures anything: whatever of it is missing would else be found out
-part by part, minutes apart."""
+"""Checks before run.py measures: they name a missing program or package at once, not minutes later
+in the part that needs it."""
 
 from __future__ import annotations
 

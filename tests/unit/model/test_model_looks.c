@@ -1,5 +1,5 @@
-/* What viewers ask of a model: shapes with colours, triangles, height fields; and what bytes keep of
- * it. */
+/* Looks of a model for viewers: shapes with colours, triangles, height fields; and their place in the
+ * canonical bytes. */
 #include "model_util.h"
 
 #include "mjcf_util.h"

@@ -102,7 +102,7 @@ class CompiledFunction:
 
     @property
     def loops(self) -> str:
-        """What became of its loops on a card, a line each."""
+        """The compiler's report on each loop: a kernel, or the access that prevents one."""
         return self.info.loops
 
     def request(

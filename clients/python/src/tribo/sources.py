@@ -1,4 +1,4 @@
-"""What a scene, a hand or an object can be given as, and the bytes that the server gets of it."""
+"""Sources of scenes, hands and objects (files, bytes, MjSpec, trimesh), and their wire bytes."""
 
 from __future__ import annotations
 

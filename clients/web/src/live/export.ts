@@ -1,4 +1,4 @@
-// What can be taken away: numbers as CSV, a frame as glTF, a picture. mcap.ts writes recordings.
+// Downloads of the view: numbers as CSV, a frame as glTF, a picture. mcap.ts writes recordings.
 import { Color, type InstancedMesh, Matrix4, Mesh, MeshStandardMaterial, Scene } from "three";
 
 import { ContactStatus } from "../../generated/tribo/v1/common_pb";

@@ -1,4 +1,4 @@
-// What the view shows; kept for the tab (but for the scale of arrows, which fits one scene).
+// Switches of the view, kept for the tab (but for the scale of arrows, which fits one scene).
 
 export interface Options {
   points: boolean;

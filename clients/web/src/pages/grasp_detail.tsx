@@ -1,4 +1,4 @@
-// What is known of one grasp: why it ended so, its wrench space, and each of its copies.
+// Details of one grasp: the reason of its verdict, its wrench space, and each of its copies.
 import {
   type GraspResult,
   type GraspTrial,

@@ -1,4 +1,4 @@
-// What the daemon is doing now, in numbers, and the newest sessions, jobs and runs.
+// The daemon's load in numbers, and the newest sessions, jobs and runs.
 import { useRef } from "preact/hooks";
 
 import { number, seconds } from "../format";

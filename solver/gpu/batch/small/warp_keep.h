@@ -1,5 +1,5 @@
-/* What a warp keeps of its world from step to step (warp_fits.h), and how it takes a world up and gives
- * it back.
+/* The data that a warp keeps of its world from step to step (warp_fits.h); loading a world and storing
+ * it.
  *
  * Shared memory holds the state in working precision, the bodies and the last step's impulses. The
  * arena holds what only changes from launch to launch, as columns of 32 lanes: shapes, candidate
@@ -37,7 +37,7 @@ typedef struct warp_body {
     tb_real root, spin_root[9]; /* of a free body: inverse roots of mass and inertia, lower */
 } warp_body;
 
-/* What rows of the last step have left behind, by block. */
+/* Feature, impulse and status of the last step's blocks, for the warm start. */
 typedef struct warp_last {
     uint64_t feature[WARP_ITEMS];
     uint32_t shapes[WARP_ITEMS]; /* colliding shapes of a contact: lower << 16 | higher */
@@ -79,7 +79,7 @@ typedef struct warp_tables {
     tb_world world;                                  /* the general stages' arrays */
 } warp_tables;
 
-/* What the last step has come to, and sums over the steps of the launch. */
+/* Numbers of the last step, or their sums over the steps of the launch. */
 typedef struct warp_sums {
     double residual;
     int32_t contacts, rows, rounds, sweeps, known, kept;

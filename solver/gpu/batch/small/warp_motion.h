@@ -157,7 +157,7 @@ TB_STATIC void free_body_velocity(const warp_keep *keep, const warp_body *b,
     }
 }
 
-/* What the free body does where no row pushes, in double (contact_rows.c says why). */
+/* Motion of the free body without impulses of rows, in double (contact_rows.c says why). */
 TB_STATIC void free_body_motion(warp_body *b, const tb_model_body *body, const tb_real *u)
 {
     const tb_real *m = b->pose.rotation.m;

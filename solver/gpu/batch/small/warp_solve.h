@@ -67,7 +67,7 @@ typedef struct warp_own {
     bool is;
 } warp_own;
 
-/* What a solve has come to. */
+/* A solve in progress: its problem, residual, penalty and counts. */
 typedef struct warp_solve {
     warp_problem *p;
     int32_t items;

@@ -86,7 +86,7 @@ TB_STATIC void clear_rows(warp_item *item)
         for (int q = 0; q < WARP_PARTS; q++) item->part[r][q] = none;
 }
 
-/* What the solver's other lanes read of the block. */
+/* Publishes the values of a block that the other lanes read. */
 TB_STATIC void share_block(warp_item *item, const warp_own *b)
 {
     for (int r = 0; r < 3; r++) {
@@ -158,7 +158,7 @@ TB_CALLED tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb
     return side * tb_v3_dot(direction[0], at);
 }
 
-/* What a lane knows of its contact beside the block. */
+/* A lane's contact: geometry, surface and identity. The block has the numbers of the solve. */
 typedef struct warp_contact {
     tb_vec3 direction[3], position;
     uint64_t feature;
@@ -353,7 +353,7 @@ TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_contact
     }
 }
 
-/* What this step has come to, and the sums. */
+/* Stores the step's numbers and adds them to the sums of the launch. */
 TB_STATIC void sum_up(warp_keep *keep, const warp_solve *s, uint32_t known, uint32_t kept,
                       int32_t rows)
 {

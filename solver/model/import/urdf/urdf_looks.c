@@ -1,4 +1,4 @@
-/* What a URDF says about looks: colours of materials, and <visual> elements.
+/* Looks of a URDF: colours of materials, and <visual> elements.
  *
  * A collision shape bears the colour of its link's first visual that has one, since viewers draw the
  * shapes that collide. With tb_import_options.visuals the visuals become shapes of their own, which

@@ -48,7 +48,7 @@ _LOST = (UnavailableError, AbortedError, ResourceExhaustedError, CancelledError)
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What a node did for a job: items finished, calls that it lost, items/s while it worked."""
+    """Work of a node for a job: items finished, calls that it lost, items/s while it worked."""
 
     address: str
     items: int
@@ -255,7 +255,7 @@ class ClusterJob(Iterator[Result], Generic[Item, Result]):
         self._line.cancel()
 
     def nodes(self) -> list[NodeReport]:
-        """What each node did so far."""
+        """Work of each node so far."""
         return [
             NodeReport(n.address, n.finished_items, n.lost, n.rate())
             for n in [*self._nodes.values(), *self._left]

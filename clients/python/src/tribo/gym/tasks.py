@@ -1,4 +1,4 @@
-"""What is to be learned: a model, where an episode starts, what is seen, what is good."""
+"""Tasks for learners: a model, initial states, observations and rewards."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Hole:
 
 @dataclass(frozen=True)
 class Repair:
-    """What was mended.
+    """The report of a repair.
 
     welded: vertices that were one with another; degenerate, doubled: faces left out; flipped: faces
     turned round; holes: closed, the largest first; components: pieces of surface; volume: m^3.
