@@ -17,6 +17,7 @@ import grpc
 import grpc.aio
 
 from tribo import requests, sources
+from tribo.aio_evaluate import evaluate as evaluate
 from tribo.arrays import ArrayLike, encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
 from tribo.errors import CancelledError, UnavailableError, translated
@@ -30,7 +31,6 @@ from tribo.grasp_types import (
     Perturbation,
     Protocol,
 )
-from tribo.grasping import Evaluation, Gripper, Target, as_hand, as_object, sample_grasps
 from tribo.names import Names
 from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
@@ -679,43 +679,3 @@ class StepStream:
     def cancel(self) -> None:
         """Breaks the stream off; `on_disconnect` then determines the session's action."""
         self._call.cancel()
-
-
-async def evaluate(
-    target: Target,
-    hand: Gripper,
-    poses: Iterable[GraspPose] | int = 100,
-    *,
-    client: Client,
-    profile: str = "",
-    seed: int = 0,
-    protocol: Protocol | None = None,
-    perturbation: Perturbation | None = None,
-    solve: SolveOptions | None = None,
-    confidence: float = 0.0,
-    label: str = "",
-    device: str = "",
-    timeout: float | None = None,
-    progress: bool | Callable[[int, int], None] = False,
-) -> Evaluation:
-    """Evaluates grasps of a hand on an object; see `tribo.evaluate`."""
-    thing, gripper = as_object(target), as_hand(hand, profile)
-    if isinstance(poses, int):
-        poses = await asyncio.to_thread(sample_grasps, thing, gripper, poses, seed=seed)
-    wanted = tuple(poses)
-    async with await client.evaluate_grasps(
-        thing,
-        gripper,
-        wanted,
-        protocol=protocol,
-        perturbation=perturbation,
-        solve=solve,
-        confidence=confidence,
-        label=label,
-        device=device,
-        timeout=timeout,
-        progress=progress,
-    ) as job:
-        results = [result async for result in job]
-    assert job.summary is not None
-    return Evaluation(tuple(sorted(results, key=lambda r: r.index)), wanted, job.summary)
