@@ -49,14 +49,14 @@
       "requests that wait for a device; further ones are refused")                                 \
     X(limits, queue_wait_seconds, queue_wait_seconds, SECONDS, "0.25", 0, 86400, LIVE,             \
       "s; a step that would wait longer for its turn is refused at once; a fifth of this while "   \
-      "there is always somebody waiting; 0: only the queue's length counts")                       \
+      "the queue is never empty; 0: only the queue's length counts")                               \
     X(limits, steps_per_request, steps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,       \
       "steps that one request may ask for")                                                        \
     X(limits, grasps_per_request, grasps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,     \
       "grasps times perturbations that one request may ask for")                                   \
     X(limits, memory_bytes, memory_bytes, BYTES, "0", 0, 1024 * 1024 * GIB, LIVE,                  \
       "memory of the process; beyond it new sessions and uploads are refused; 0: three quarters "  \
-      "of what the machine or the control group has")                                              \
+      "of the machine's or the control group's")                                                   \
     X(limits, client_memory_bytes, client_memory_bytes, BYTES, "0", 0, 1024 * 1024 * GIB, LIVE,    \
       "of this, memory of the sessions of one client, as estimated; 0: no limit of its own")       \
     X(limits, session_memory_bytes, session_memory_bytes, BYTES, "0", 0, 1024 * 1024 * GIB, LIVE,  \
@@ -128,7 +128,7 @@
       "True-Client-IP, X-Client-IP, Fly-Client-IP, Fastly-Client-IP",                              \
       0, 0, LIVE, "headers that proxies add: a caller with one of them is not on loopback")        \
     X(http, behind_proxy, behind_proxy, SWITCH, "no", 0, 0, LIVE,                                  \
-      "yes or no: a proxy stands before this server, so nobody counts as being on loopback")       \
+      "yes or no: a proxy forwards to this server, so no caller counts as loopback")               \
     X(store, retain_days, retain_days, NUMBER, "90", 0, 1e6, FIXED,                                \
       "days that runs with their steps and events, unused assets and scenes are kept; 0: for "     \
       "ever")                                                                                      \

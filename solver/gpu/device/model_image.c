@@ -149,6 +149,9 @@ static void write_image(writer *w, const tb_model *m)
     bare.keyframes = NULL;
     bare.number_of_keyframes = 0;
     bare.name_index = NULL;
+    bare.looks = NULL;
+    bare.mesh_contents = NULL;
+    bare.height_field_contents = NULL;
     bare.origin = NULL;
     bare.bytes = NULL;
     bare.bytes_size = 0;
