@@ -179,6 +179,10 @@ static int execute(run *r)
         simulation_run(&r->simulation, r->steps, r->controls.rows > 0 ? &r->controls : NULL,
                        watched ? watch : NULL, r, &bar, &r->error);
     progress_end(&bar);
+    if (status == TB_DIVERGED) {
+        const tb_error told = r->error;
+        cli_fail(&r->error, status, r->options.path, 0, NULL, "%s", told.message);
+    }
     if (status == TB_OK) status = r->watch_status;
 
     /* partial results are results: files are finished in any case */
