@@ -41,9 +41,12 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     static const char *const SCOPES[] = {"none", "read", "run", "admin"}; /* of td_scope */
     td_request_free(request);
 
-    response.caller_scope = text(SCOPES[call->caller.scope]);
-    response.caller_name = call->caller.name;
-    if ((int32_t)call->caller.scope < config->server_info) {
+    const bool informed = (int32_t)call->caller.scope >= config->server_info;
+    if (informed || call->caller.scope != TD_SCOPE_NONE) {
+        response.caller_scope = text(SCOPES[call->caller.scope]);
+        response.caller_name = call->caller.name;
+    }
+    if (!informed) {
         td_call_reply(call, &response.base);
         return;
     }
