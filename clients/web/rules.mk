@@ -30,12 +30,12 @@ $(DASHBOARD_CHECKED): $(DASHBOARD)/sources
 	$(Q)cd $(DASHBOARD) && node_modules/.bin/tsc --noEmit && node_modules/.bin/eslint .
 	@touch $@
 
-$(B)/stamp.dashboard: text = $(or $(DASHBOARD_READY),no)
-$(B)/stamp.dashboard: force
+$(GEN)/stamp.dashboard: text = $(or $(DASHBOARD_READY),no)
+$(GEN)/stamp.dashboard: force
 	@mkdir -p $(@D)
 	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@
 
-$(GEN)/dashboard.inc: clients/web/embed.sh $(B)/stamp.dashboard \
+$(GEN)/dashboard.inc: clients/web/embed.sh $(GEN)/stamp.dashboard \
     $(if $(DASHBOARD_READY),$(DASHBOARD)/dist/index.html,clients/web/missing.html)
 	@mkdir -p $(@D)/dashboard-missing
 	@cp clients/web/missing.html $(@D)/dashboard-missing/index.html
