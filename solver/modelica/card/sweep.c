@@ -1,6 +1,6 @@
 /* The kernel of a sweep: a block keeps MO_SIDE x MO_SIDE elements of each array that the loop stores in
  * shared memory and takes several rounds there. It writes the elements whose values cannot depend on
- * what lies outside; the rim, as wide as the rounds reach, is recomputed by the neighbouring blocks.
+ * elements outside; the rim, as wide as the rounds reach, is recomputed by the neighbouring blocks.
  * Arrays are read from one buffer and written to another, since blocks do not wait for one another.
  *
  * li ... hi and lj ... hj are the rows and columns that are still right, from 0; they shrink with each

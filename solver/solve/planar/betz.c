@@ -7,14 +7,11 @@
  * its friction converged. His freeze belongs to that test: a normal impulse that once passed it
  * stays
  * while it passes, also where the contact separates, so prox_serial freezes under this test
- * alone. By
- * TB_STOP_RESIDUAL both go on to the residual of the certificate, without the freeze.
+ * alone. By TB_STOP_RESIDUAL both go on to the residual of the certificate, without the freeze.
  *
- * Divergence. Jacobi's r with omega 0.5 need not converge with friction. Where the residual
- * rises above
- * what impulses of zero have, everything begins again with half the omega
- * (options->maximum_halvings),
- * but not as_listed.
+ * Divergence. Jacobi's r with omega 0.5 need not converge with friction. Where the residual rises
+ * above the residual of zero impulses, the solve begins again with half the omega
+ * (options->maximum_halvings), but not as_listed.
  *
  * The restart (prox_serial, options->impulse_limit): a trial p_n above the limit sets all
  * impulses to

@@ -82,9 +82,9 @@ TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
 #define tb_dynamics_solve TB_SYMBOL(tb_dynamics_solve)
 TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
 
-/* x <- H^-1 x for all dofs: velocities from whitened ones. In double: what impulses give is mostly
- * what gravity has taken, and a float's rounding of it is a velocity that the next step has to
- * mend. */
+/* x <- H^-1 x for all dofs: velocities from whitened ones. In double: the velocity that
+ * impulses give mostly cancels the velocity that gravity gave, and a float's rounding of the sum is an
+ * error that the next step has to mend. */
 #define tb_dynamics_unwhiten TB_SYMBOL(tb_dynamics_unwhiten)
 TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, double *x);
 

@@ -2,9 +2,9 @@
  * Proximal Point Functions on the GPU, RPI 2011, chapter 2): TB_SCHEME_PLANAR.
  *
  * A body has the coordinates (x, y, theta) of its centre of mass; outlines are convex polygons and
- * discs. In a model, such a body is joined to the world by two slides and a hinge behind them,
- * whose axis is the plane's normal, and its shapes are prisms, cylinders along the normal, or
- * spheres. One step:
+ * discs. In a model, such a body is joined to the world by two slides and a hinge behind them
+ * with the plane's normal as axis. Its shapes are prisms, cylinders along the normal, or spheres.
+ * One step:
  *
  *     nu' = nu + M^-1 (p_ext + W_n p_n + W_f p_f),    q' = q + h nu'
  *     (2.31, 2.32)

@@ -1,7 +1,7 @@
 // Finds the records of a benchmark at which its level changed.
 //
-// At each record the detector compares the median of a few medians from there on with the median of
-// those before, back to the last change. A change is marked where both differ by more than
+// At each record the detector compares two medians of medians: of a few records from there on, and of
+// all records before it, back to the last change. A change is marked where both differ by more than
 // `LEAST_CHANGE` and by more than `SPREADS` times the spread of the records before. The spread is
 // robust (1.4826 times the median absolute deviation), so that one outlier neither hides a change
 // nor makes one.

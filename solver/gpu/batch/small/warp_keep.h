@@ -29,7 +29,7 @@ typedef struct warp_body {
     tb_vec3 velocity, spin; /* of its origin, m/s; rad/s; world */
     tb_vec3 centre;         /* of mass of a free body, world; of another its origin */
     tb_vec3 base;           /* of a sliding body: its origin where all slides are zero */
-    /* what it does where no row pushes: of the centre of a free body, of all points of another */
+    /* motion without impulses of rows: of a free body's centre, of all points of another body */
     double free_velocity[3], free_spin[3];
     int32_t dof;                /* first of its free joint; -1: none */
     uint32_t slides;            /* dofs that move it */

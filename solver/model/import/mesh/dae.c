@@ -419,7 +419,7 @@ static tb_status add_instance(dae_reader *r, const xmlNode *instance, const affi
 }
 
 /* Adds a node and all below it. All transformations of the node apply to its children, also
- * those that follow them. */
+ * transformations written after them. */
 static tb_status add_node(dae_reader *r, const xmlNode *node, affine place, int depth)
 {
     if (depth > DAE_DEPTH_LIMIT)

@@ -235,7 +235,7 @@ def convex_parts(
         arrays: dict[str, Any] = {"count": len(parts), "bounds": [protrusion, gap]}
         for i, part in enumerate(parts):
             arrays[f"v{i}"], arrays[f"f{i}"] = part.vertices, part.faces
-        # whoever reads sees a whole file or none
+        # a reader finds a whole file or none
         temporary = file.with_suffix(f".{os.getpid()}.npz")
         np.savez_compressed(temporary, **arrays)
         temporary.replace(file)
