@@ -2,11 +2,9 @@
  *
  * Draining. New calls are refused at once by both transports while those in flight go on; sessions
  * are checkpointed, watchers and streams told; jobs finish; the transports wait for what is left
- * and
- * cancel it when drain_seconds are nearly over; what changed meanwhile is checkpointed again. The
- * transports' shutdowns block, and the jobs that they wait for need time at the same moment, so
- * each
- * shuts down on a thread of its own. */
+ * and cancel it when drain_seconds are nearly over; what changed meanwhile is checkpointed again.
+ * The transports' shutdowns block, and the jobs that they wait for need time at the same moment, so
+ * each shuts down on a thread of its own. */
 #include "server.h"
 #include "handlers/grasp_jobs.h"
 #include "call/readiness.h"

@@ -50,8 +50,7 @@ tb_status tb_problem_solve(const tb_problem_file *, const tb_solve_options *, do
  * meets the tolerance. Where its iterations run out or its convergence is too slow for those left,
  * the options' solver begins again on the CPU. The result names the solver that ended the work and
  * whether that was the GPU's. AUTO is the CPU where there is no GPU. RESOURCE_EXHAUSTED has the
- * bytes
- * that T requires; UNSUPPORTED names a law other than a contact's. */
+ * bytes that T requires; UNSUPPORTED names a law other than a contact's. */
 tb_status tb_problem_solve_on(const tb_problem_file *, tb_backend_choice, int32_t device,
                               const tb_solve_options *, double *reactions, double *velocities,
                               tb_problem_result *, tb_error *);

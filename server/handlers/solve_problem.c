@@ -1,11 +1,10 @@
 /* The handler of SolveProblem: a contact problem's file in, impulses and a residual out.
  *
- * The file is parsed on the pool for uploads, within its budget; then it is solved on a worker
- * and not
- * on the device's thread: a problem cannot be cut into slices, and one that takes seconds must not
- * hold up the sessions. The client's leaving and the deadline end it between sweeps, the number of
- * sweeps is bounded, and one worker stays free for others. The answer is sent when the run's row is
- * durable. */
+ * The file is parsed on the pool for uploads, within its budget; then it is solved on a worker and
+ * not on the device's thread: a problem cannot be cut into slices, and one that takes seconds must
+ * not hold up the sessions. The client's leaving and the deadline end it between sweeps, the number
+ * of sweeps is bounded, and one worker stays free for others. The answer is sent when the run's row
+ * is durable. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -149,8 +149,7 @@ static void count_busy(td_scheduler *s, int64_t took_ns)
 }
 
 /* Charges the launch to its accounts, closes finished jobs and queues the others again. Caller
- * holds
- * the mutex. */
+ * holds the mutex. */
 static void account_batch(td_scheduler *s, int64_t took_ns)
 {
     const int64_t now = td_monotonic_ns();

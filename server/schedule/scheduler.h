@@ -120,10 +120,8 @@ void td_scheduler_destroy(td_scheduler *);
 
 /* ---- warm_up.c ---- */
 
-/* On every device, runs all that a step may need and steps a small scene in both
- * precisions, so that first answers are quick; gives up quietly after `seconds`. ABORTED if a
- * device
- * is lost. */
+/* On every device, runs all that a step may need and steps a small scene in both precisions, so
+ * that first answers are quick; gives up quietly after `seconds`. ABORTED if a device is lost. */
 tb_status td_server_warm_up(td_server *, double seconds, tb_error *);
 
 #endif

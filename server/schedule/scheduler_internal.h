@@ -149,10 +149,8 @@ struct td_scheduler {
 /* OK if the job is still wanted, otherwise CANCELLED or DEADLINE_EXCEEDED. (scheduler_queue.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
 /* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the
- * time
- * of the call's own work if that is more, once there has been a queue for as long as that: a
- * burst is
- * borne, an overload that lasts is not made to wait in line. INT64_MAX: no bound. */
+ * time of the call's own work if that is more, once there has been a queue for as long as that: a
+ * burst is borne, an overload that lasts is not made to wait in line. INT64_MAX: no bound. */
 int64_t td_wait_limit(const td_config *, int64_t empty_ns, int64_t now_ns, double needed_ns);
 /* Publishes the number of waiting jobs. Caller holds the mutex. */
 void td_scheduler_publish(td_scheduler *);

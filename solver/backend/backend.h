@@ -8,8 +8,7 @@
 #include "tribo_qp.h"
 
 /* The copy of a state that a device keeps between calls. The struct begins the backend's own,
- * larger
- * one. Forked states share a copy until one of them is stepped. */
+ * larger one. Forked states share a copy until one of them is stepped. */
 typedef struct tb_device_copy {
     const struct tb_backend *backend;
 } tb_device_copy;
@@ -21,10 +20,9 @@ struct tb_row_outcome;
 enum { TB_BACKEND_ABI = 16 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
- * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
- * `const tb_backend tb_backend_plugin`, of the same ABI number, which counts everything that
- * crosses
- * the border: this table, tb_state, tb_model, options, certificates and errors. */
+ * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const
+ * tb_backend tb_backend_plugin`, of the same ABI number, which counts everything that crosses the
+ * border: this table, tb_state, tb_model, options, certificates and errors. */
 typedef struct tb_backend {
     int32_t abi;      /* TB_BACKEND_ABI; first, and of this type, in every version */
     const char *name; /* "cpu" */
@@ -39,11 +37,10 @@ typedef struct tb_backend {
     void (*destroy)(void *context);
     /* Whether the context also serves these options, or another must be made. */
     bool (*serves)(const void *context, const tb_step_options *options);
-    /* Steps every world `steps` times, or by its course where there are courses (checked; NULL: none);
-     * the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and what the
-     * host has of the states is as before the call. A backend without device copies gets states
-     * that are
-     * wholly on the host and have none. */
+    /* Steps every world `steps` times, or by its course where there are courses (checked; NULL:
+     * none); the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and
+     * what the host has of the states is as before the call. A backend without device copies gets
+     * states that are wholly on the host and have none. */
     tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
                       const tb_course *courses, int32_t worlds, int32_t steps,
                       tb_certificate *certificates, tb_error *error);
@@ -97,8 +94,7 @@ extern const tb_backend tb_backend_cpu;
 extern const tb_backend tb_backend_planar;
 
 /* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and
- * one
- * is insisted on. */
+ * one is insisted on. */
 tb_status tb_backend_find(tb_backend_choice choice, const tb_backend **backend, tb_error *error);
 /* Opens a plug-in. NOT_FOUND: no such file, or not a plug-in; FAILED_PRECONDITION: of another ABI.
  * It stays in memory for good. */

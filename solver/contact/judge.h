@@ -52,8 +52,8 @@ TB_FN double tb_block_natural(const tb_block *block, const double *lambda, const
     case TB_LAW_BOX: x[0] = fmin(fmax(x[0], (double)block->lower), (double)block->upper); break;
     case TB_LAW_SPIN:
     case TB_LAW_ROLLING: {
-        /* the projection's own error, an ulp of the impulse,
-         * is far below any tolerance of these laws */
+        /* the projection's own error, an ulp of the impulse, is far below any tolerance of these
+         * laws */
         tb_real y[TB_BLOCK_ROWS];
         for (int32_t i = 0; i < n; i++) y[i] = TB_R(x[i]);
         tb_prox_block(block->law, n, block->mu, block->lower, block->upper, y);

@@ -1,6 +1,5 @@
 /* Description of a hand for callers: tool frame, closing axis, opening, controls, fingertips; and a
- * hand
- * without an object (tb_hand). */
+ * hand without an object (tb_hand). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,9 @@
  *
  * A profile finds its hand by the names of joints, which several sources share behind a prefix of
  * their own ("robot0:FFJ2", "rh_FFJ3"), so files of menagerie, robosuite and gymnasium-robotics
- * need
- * no configuration. The tool frame of every profile has its closing axis along y and its approach
- * along z, in the middle between the fingertips. It is described in the frame of a body near the
- * fingers, because the files of one hand begin at different flanges. */
+ * need no configuration. The tool frame of every profile has its closing axis along y and its
+ * approach along z, in the middle between the fingertips. It is described in the frame of a body
+ * near the fingers, because the files of one hand begin at different flanges. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

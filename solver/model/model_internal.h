@@ -96,8 +96,8 @@ typedef struct tb_check {
 tb_check tb_check_begin(tb_handle_kind kind, const char *name, int32_t index, tb_error *error);
 /* Fails with "<kind> '<name>': <field> <text>". */
 void tb_check_fail(tb_check *check, const char *field, const char *format, ...) TB_PRINTF(3, 4);
-/* The checks take a pointer because they also turn -0 into 0,
- * so that equal models have equal bytes. */
+/* The checks take a pointer because they also turn -0 into 0, so that equal models have equal
+ * bytes. */
 void tb_check_numbers(tb_check *check, const char *field, double *x, int count);
 void tb_check_not_negative(tb_check *check, const char *field, double *x, int count);
 void tb_check_positive(tb_check *check, const char *field, double *x, int count);

@@ -114,8 +114,7 @@ TB_FN_LARGE tb_real tb_wrap_circle(tb_flat a, tb_flat b, const tb_flat *side, tb
  *     asin(A sin x) + asin(B sin x) - 2 x + G = 0,
  *
  * with A, B the radius over the distance of each end and G the angle between them, as the centre
- * sees
- * them. Newton starts at the right end: the left-hand side is decreasing and concave, so every
+ * sees them. Newton starts at the right end: the left-hand side is decreasing and concave, so every
  * iterate stays to the right of the root. */
 TB_FN_LARGE tb_real tb_wrap_angle(tb_real a, tb_real b, tb_real g)
 {
@@ -174,8 +173,7 @@ TB_FN_LARGE void tb_wrap_plane(tb_vec3 a, tb_vec3 b, tb_vec3 axes[2])
 }
 
 /* Around a sphere or cylinder. a, b: the sites in its frame; side: NULL, or a point there. Returns
- * the
- * length of the bend and where it begins and ends, or -1 where there is none. */
+ * the length of the bend and where it begins and ends, or -1 where there is none. */
 TB_FN_LARGE tb_real tb_wrap_shape(tb_tendon_point_kind kind, tb_real radius, tb_vec3 a, tb_vec3 b,
                                   const tb_vec3 *side, tb_vec3 ends[2])
 {

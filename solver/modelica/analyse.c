@@ -3,9 +3,9 @@
  * A round of a loop over i is independent of the others if each scalar that it assigns is assigned
  * before it is read, and is not read behind the loop, and if any two accesses to an array of which
  * one is a store have a dimension with the subscript i + c, the same c in both (a strong
- * single-index test), or constants that differ, or if they have two colours (parity.c). A nest
- * of loops with independent rounds at each
- * level is one kernel. The first access that breaks the rule is the reason in the report. */
+ * single-index test), or constants that differ, or if they have two colours (parity.c). A nest of
+ * loops with independent rounds at each level is one kernel. The first access that breaks the rule
+ * is the reason in the report. */
 #include "modelica/loops.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* The interpreter: walks the intermediate form with the arithmetic of prelude.inc. It is always
- * there,
- * it is the reference of the other back ends, and it is the host's side of the card: loops that are
- * kernels are launched, everything else happens here. */
+ * there, it is the reference of the other back ends, and it is the host's side of the card: loops
+ * that are kernels are launched, everything else happens here. */
 #include <stdlib.h>
 #include <string.h>
 

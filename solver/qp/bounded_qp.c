@@ -268,8 +268,7 @@ TB_STATIC bool bounded_move(tb_bounded *b, tb_bounded_result *result)
 }
 
 /* A set that predicts itself: refined while that halves the residual. False: it has changed, or
- * stays
- * wrong; *end says which. */
+ * stays wrong; *end says which. */
 TB_STATIC bool bounded_confirm(tb_bounded *b, bounded_prediction *p, tb_bounded_result *result)
 {
     double before = DBL_MAX;

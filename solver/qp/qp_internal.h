@@ -165,9 +165,8 @@ TB_EXTERN void tb_qp_half_solve(tb_qp_workspace *work, const tb_qp_half *half, t
 /* ---- the end ---- */
 
 /* The set of the solution by the dual method, one constraint at a time. False: there is no
- * solution,
- * or the program is too large for dense matrices, or H with the equalities is not definite, or the
- * work was cancelled. */
+ * solution, or the program is too large for dense matrices, or H with the equalities is not
+ * definite, or the work was cancelled. */
 #define tb_qp_dual_set TB_SYMBOL(tb_qp_dual_set)
 TB_EXTERN bool tb_qp_dual_set(const tb_qp_workspace *work, uint8_t *set, int32_t *steps);
 

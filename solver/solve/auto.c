@@ -49,13 +49,10 @@ static const double NO_SWEEPS = 0.5; /* a solve */
 static const double NO_STEPS = 0.5;  /* a solve */
 
 /* Shares of the tolerance at which a start is at rest and is the answer: before sweeps, and before
- * steps
- * from statuses. A start that is not refined lets a held body creep by what the tolerance
- * leaves, step
- * after step. In double a share of 1e-4 is about the last bits, and steps from statuses refine
- * every
- * start. In float the last bits are those of gravity's share of a step, and a start that no step
- * improves for long is at rest. */
+ * steps from statuses. A start that is not refined lets a held body creep by what the tolerance
+ * leaves, step after step. In double a share of 1e-4 is about the last bits, and steps from
+ * statuses refine every start. In float the last bits are those of gravity's share of a step, and a
+ * start that no step improves for long is at rest. */
 #ifdef TB_SINGLE
 static const double REST_SHARE = 0.1, SETS_REST_SHARE = 0.1;
 #else
@@ -235,10 +232,8 @@ TB_STATIC bool has_stood(const tb_solve_history *h)
 }
 
 /* A solve that stops a body which has begun to move does so by impulses that would move it again in
- * the
- * next step, until another solve takes them back. So a start of a world that has moved has to be
- * better
- * to pass as at rest. */
+ * the next step, until another solve takes them back. So a start of a world that has moved has to
+ * be better to pass as at rest. */
 TB_EXTERN double tb_auto_rest(const tb_solve_history *history)
 {
     return has_stood(history) ? SETS_REST_SHARE : MOVED_REST_SHARE * SETS_REST_SHARE;
@@ -284,10 +279,8 @@ TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
 }
 
 /* After steps from sets: so many of them have ended the solve, or its cost was that of so many. In
- * float
- * a start that needed none marks the world as one that stands, and its other averages do not
- * decay: a
- * trial of sweeps would move it. */
+ * float a start that needed none marks the world as one that stands, and its other averages do not
+ * decay: a trial of sweeps would move it. */
 TB_STATIC void learn_of_sets(tb_choice *choice, double steps)
 {
     tb_solve_history *h = choice->history;
@@ -336,8 +329,7 @@ TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t swee
 }
 
 /* After the first sweeps: whether Newton, whose price the history knows, costs less than what is
- * left
- * at the rate at which they began. */
+ * left at the rate at which they began. */
 TB_STATIC bool newton_is_nearer(const tb_choice *choice)
 {
     const tb_solve_history *h = choice->history;

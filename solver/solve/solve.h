@@ -147,10 +147,9 @@ TB_EXTERN tb_solve_function tb_solve_staggered;
 TB_EXTERN tb_solve_function tb_solve_coloured;
 
 /* For contacts in the plane alone: UNSUPPORTED for laws other than PLANAR and UNILATERAL.
- * prox_serial and
- * prox_cuda stop by the residual or by ONE_SIDED, and want the factorized form. lemke counts
- * pivots as
- * iterations, and takes no more than 30,000 complementary pairs (RESOURCE_EXHAUSTED). */
+ * prox_serial and prox_cuda stop by the residual or by ONE_SIDED, and want the factorized form.
+ * lemke counts pivots as iterations, and takes no more than 30,000 complementary pairs
+ * (RESOURCE_EXHAUSTED). */
 #define tb_solve_prox_serial TB_SYMBOL(tb_solve_prox_serial)
 TB_EXTERN tb_solve_function tb_solve_prox_serial;
 #define tb_solve_prox_cuda TB_SYMBOL(tb_solve_prox_cuda)

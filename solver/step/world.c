@@ -32,8 +32,7 @@ TB_EXTERN tb_problem tb_world_problem(const tb_world *world)
 }
 
 /* Dynamics and the rows that are no contacts. DIVERGED where the motion has left the range of
- * numbers
- * before any contact is looked for. */
+ * numbers before any contact is looked for. */
 TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
 {
     tb_arena_reset(w->arena);
@@ -365,8 +364,7 @@ TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double 
 #define ENERGY_ROUNDING 1e-6
 
 /* Energy before the step, where the step is accounted for: where it is wanted, and where bodies
- * turn so
- * fast that the discretization may make energy. */
+ * turn so fast that the discretization may make energy. */
 TB_STATIC double energy_of(tb_world *w)
 {
     const bool accounts = w->options->report_energy || tb_world_turns_fast(w, w->u) ||
@@ -391,8 +389,7 @@ TB_STATIC double moved_energy(tb_world *w)
 }
 
 /* Where the change of energy comes from, if that is reported. Returns the energy (J) that the step
- * has
- * gained beyond its sources and its discretization error; 0: none. */
+ * has gained beyond its sources and its discretization error; 0: none. */
 TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double before,
                                 tb_certificate *certificate)
 {

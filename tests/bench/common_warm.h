@@ -1,9 +1,9 @@
 /* The grasps of 1,000 steps that warm starts are measured on, for the library and for the daemon.
  *
  * Two scenes: the jaw and mug that simulators are timed on (tests/data/jaw_mug.c), and the hand
- * that
- * takes the same kind of mug by its handle, which is harder (tests/data/hand.c, keyframe "handle").
- * The jaw closes, lifts, holds; from 1.5 s to 1.7 s the mug is pulled and twisted to and fro. */
+ * that takes the same kind of mug by its handle, which is harder (tests/data/hand.c, keyframe
+ * "handle"). The jaw closes, lifts, holds; from 1.5 s to 1.7 s the mug is pulled and twisted to and
+ * fro. */
 #ifndef COMMON_WARM_H
 #define COMMON_WARM_H
 

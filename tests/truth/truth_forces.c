@@ -1,6 +1,5 @@
 /* Forces that are no contacts: springs and dampers of every joint, the medium, gravity
- * compensation,
- * and actuators by what they act on and what drives them.
+ * compensation, and actuators by what they act on and what drives them.
  *
  * Source of the accelerations: MuJoCo 4.0.0 (qacc_smooth) given the same documents at the same
  * keyframes; other limits are closed forms, stated at each case. */
@@ -382,8 +381,7 @@ START_TEST(a_muscle_wakes)
 END_TEST
 
 /* A box of 1 kg hangs from a ceiling by 20 N: the ceiling pushes back by 20 N minus the weight,
- * which
- * bounds friction (mu 1). Slope of gravity `aside`; speed along it after 1 s. */
+ * which bounds friction (mu 1). Slope of gravity `aside`; speed along it after 1 s. */
 static double slide(double aside, double pull, double *height)
 {
     char text[1024];

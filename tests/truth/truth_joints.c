@@ -338,8 +338,8 @@ END_TEST
 START_TEST(planar_joint_keeps_its_plane)
 {
     /* a plate thrown and spun in a vertical plane: its centre of mass flies a parabola within the
-     * plane, and spins on at its rate; the plane's normal is y,
-     * and the centre of mass lies off the joint */
+     * plane, and spins on at its rate; the plane's normal is y, and the centre of mass lies off the
+     * joint */
     const double com[3] = {0.04, 0, 0.03}, moments[3] = {0.02, 0.03, 0.01};
     const double seconds = 0.5, spin = 4;
     const double limits[2] = {1e-5, 2e-2};

@@ -156,8 +156,8 @@ static void four_bar_energies(double crank, double *mass, double *potential)
     }
 }
 
-/* One degree of freedom and energy kept: the crank never stops,
- * so its speed follows from its angle. */
+/* One degree of freedom and energy kept: the crank never stops, so its speed follows from its
+ * angle. */
 static void four_bar_rate(const double *x, double *rate, const void *context)
 {
     double mass, potential;

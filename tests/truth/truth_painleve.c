@@ -29,8 +29,8 @@
 
 static const double SIN = 0.89442719099991588, COS = 0.44721359549995794; /* tan = 2 */
 
-/* The rod as a body with its centre of mass at the origin and a small
- * ball whose lowest point is the tip. */
+/* The rod as a body with its centre of mass at the origin and a small ball whose lowest point is
+ * the tip. */
 static truth rod(double mu, tb_scheme scheme, double dt)
 {
     truth t = truth_begin(GRAVITY, dt);

@@ -1,9 +1,8 @@
 /* The volume law against Göteman and Roxling (2015), chapters 6 and 7, on their scenes.
  *
- * Resting forces, the decay of a spin, the Tippe Top, numbers of force evaluations, and the
- * balance of
- * energy, which is exact up to the integrator's error because the contacts' work is integrated with
- * the motion. */
+ * Resting forces, the decay of a spin, the Tippe Top, numbers of force evaluations, and the balance
+ * of energy, which is exact up to the integrator's error because the contacts' work is integrated
+ * with the motion. */
 #include "common_truth.h"
 
 typedef struct played {

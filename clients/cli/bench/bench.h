@@ -31,8 +31,8 @@ typedef double bench_function(void *context, tb_error *error);
 /* Runs all cases in turn, `repeats` times after one warm-up. */
 tb_status bench_measure(bench *b, bench_function *function, tb_error *error);
 
-/* Median, smallest and largest of a case's numbers: seconds / amount,
- * or relative to the first case. */
+/* Median, smallest and largest of a case's numbers: seconds / amount, or relative to the first
+ * case. */
 typedef struct bench_summary {
     double median, low, high;
 } bench_summary;

@@ -294,8 +294,7 @@ void rpc_loop_wake(rpc_loop *);
 /* Hands a new connection to its loop. */
 void rpc_loop_adopt(rpc_loop *, rpc_connection *);
 /* Everything of a turn but waiting and reading: calls that were posted, times, writes. Gives when
- * it
- * has to be called again, monotonic ns. */
+ * it has to be called again, monotonic ns. */
 int64_t rpc_loop_turn(rpc_loop *);
 /* Takes the listeners into the loop's epoll set, or out of it. */
 void rpc_loop_accept(rpc_loop *, bool on);
@@ -395,8 +394,7 @@ extern const td_call_transport rpc_transport;
 /* Makes a call when its headers begin to arrive; NULL if out of memory. */
 rpc_call *rpc_call_make(rpc_connection *, int32_t stream);
 /* The call counts from now on. `working`: a shutdown waits for it. False if there is a shutdown and
- * the
- * call is to be refused. */
+ * the call is to be refused. */
 bool rpc_call_begin(rpc_call *, bool working);
 /* Serves a post: hands over a message that is wanted, sends answers. */
 void rpc_call_posted(rpc_call *);

@@ -122,8 +122,8 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
     return written;
 }
 
-/* Edge along axis i of A over edge along axis j of B,
- * with the unit normal from A to B in A's axes. */
+/* Edge along axis i of A over edge along axis j of B, with the unit normal from A to B in A's
+ * axes. */
 TB_FN_LARGE int tb_box_edge_contact(const tb_posed_shape *a, const tb_posed_shape *b, int i, int j,
                                     tb_vec3 normal, tb_real gap, tb_vec3 t, const tb_real q[9],
                                     tb_real margin, tb_contact_point *points)

@@ -11,8 +11,8 @@
 #include "collide/convex/box_box.h"
 #include "collide/convex/patch.h"
 
-/* The segment over face (axis, positive) of the box; c,
- * u: middle and direction in the box's axes. */
+/* The segment over face (axis, positive) of the box; c, u: middle and direction in the box's
+ * axes. */
 TB_FN_LARGE int tb_capsule_on_face(const tb_posed_shape *a, const tb_posed_shape *b, int axis,
                                    int positive, const tb_real c[3], const tb_real u[3],
                                    tb_real slack, tb_real margin, tb_contact_point *points,

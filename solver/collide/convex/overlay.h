@@ -1,8 +1,8 @@
 /* Overlays of two patches along a common normal: the contact points of a convex pair.
  *
  * Every function takes the patch of A and that of B in either role, writes the points of their
- * overlap with the gap between both surfaces along the normal,
- * and keeps those within the margin. */
+ * overlap with the gap between both surfaces along the normal, and keeps those within the
+ * margin. */
 #ifndef TB_COLLIDE_OVERLAY_H
 #define TB_COLLIDE_OVERLAY_H
 

@@ -10,8 +10,7 @@
 enum { TB_PROBLEM_FILE_ROWS = 30000000, TB_PROBLEM_FILE_ENTRIES = 400000000 };
 
 /* Takes memory for reading from the thread's budget, which gets it back with the budget's end.
- * Every
- * loop over numbers asks tb_budget_check, so that a reader ends with its caller. */
+ * Every loop over numbers asks tb_budget_check, so that a reader ends with its caller. */
 static inline tb_status tb_problem_check_memory(size_t bytes, tb_error *error)
 {
     return tb_budget_take(bytes) ? TB_OK : tb_budget_check(error);

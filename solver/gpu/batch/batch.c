@@ -106,8 +106,7 @@ static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effor
 }
 
 /* All of a call but where its block stands. Bytes that nobody sets are zero, so that equal calls
- * are
- * equal bytes. */
+ * are equal bytes. */
 static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;

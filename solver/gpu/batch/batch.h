@@ -71,10 +71,10 @@ typedef struct tb_gpu_batch {
 } tb_gpu_batch;
 
 /* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,
- * from the first on, as the card has room for and go the way of the first, at least one;
- * `*taken` says how many. A failure is
- * the card's or the host's memory, before any work has begun: then no state has changed; or the loss
- * of the card, and with it of all worlds there. What happened to a world stands in its task. */
+ * from the first on, as the card has room for and go the way of the first, at least one; `*taken`
+ * says how many. A failure is the card's or the host's memory, before any work has begun: then no
+ * state has changed; or the loss of the card, and with it of all worlds there. What happened to a
+ * world stands in its task. */
 tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
                            const int32_t *pending, int32_t count, int32_t *taken, tb_error *error);
 

@@ -1,6 +1,5 @@
 /* Poulsen's sweeps on a GPU: the host's side. Everything goes there in one copy, all iterations are
- * one
- * launch, and the impulses come back. */
+ * one launch, and the impulses come back. */
 #include "gpu/coloured/rows.h"
 
 #include <string.h>

@@ -1,19 +1,14 @@
 /* Device copies of the host's states: worlds that stay on a card between calls.
  *
  * A device copy holds a state's numbers and two buffers for contacts in the card's pool. Steps
- * write
- * them, and readers fetch the arrays that they ask for. Forks share a device copy; stepping one
- * of them
- * clones it on the card first. A full pool swaps the least recently stepped worlds out to host
- * memory,
- * which costs time and changes no result.
+ * write them, and readers fetch the arrays that they ask for. Forks share a device copy; stepping
+ * one of them clones it on the card first. A full pool swaps the least recently stepped worlds out
+ * to host memory, which costs time and changes no result.
  *
  * The thread that launches steps owns the card. Other threads read, fork and destroy states
- * meanwhile, so
- * device copies have a lock, which is never held while a kernel of steps runs, and a stream of
- * their
- * own, so that no reader waits for a kernel. The state of a device copy in a launch belongs to that
- * launch alone. */
+ * meanwhile, so device copies have a lock, which is never held while a kernel of steps runs, and a
+ * stream of their own, so that no reader waits for a kernel. The state of a device copy in a launch
+ * belongs to that launch alone. */
 #ifndef TB_GPU_DEVICE_COPY_H
 #define TB_GPU_DEVICE_COPY_H
 

@@ -16,8 +16,8 @@
  *
  * A team has one account of its world's one block, which its leader keeps: all lanes take the same
  * pieces in the same order, and others than it read there only between syncs. A lane that works
- * alone for a while, its leader for all, says so in the
- * account (or in a copy of it: tb_arena_alone), or it would wait for lanes that are elsewhere. */
+ * alone for a while, its leader for all, says so in the account (or in a copy of it:
+ * tb_arena_alone), or it would wait for lanes that are elsewhere. */
 
 /* An arena over `bytes` at `memory`, which is aligned to TB_ARENA_ALIGNMENT. `peak` is the
  * largest request: larger than `capacity` after a refusal. */

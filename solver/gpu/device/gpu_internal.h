@@ -36,16 +36,13 @@ enum {
 };
 
 /* Where the solves of a step overlap the next step of other worlds (steps.c): of a group's solves
- * in
- * this call, how many blocks have begun and how many are done. */
+ * in this call, how many blocks have begun and how many are done. */
 enum { TB_GPU_BEGUN, TB_GPU_DONE, TB_GPU_COUNTS };
 
 /* Worlds of a warp wait for each other, so like solves share warps: by which way they begin, how
- * many
- * contacts they have and how many iterations the last one took, as far as these tell (see
+ * many contacts they have and how many iterations the last one took, as far as these tell (see
  * step_kernel.h). How many there are of each kind is counted in a step's first part and cleared
- * when
- * its solves begin, since while some of them go on the next step counts. */
+ * when its solves begin, since while some of them go on the next step counts. */
 enum { TB_GPU_WAYS = 2, TB_GPU_SIZES = 8, TB_GPU_LENGTHS = 8 };
 enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
 
@@ -80,8 +77,7 @@ typedef struct tb_gpu_launch {
 } tb_gpu_launch;
 
 /* Bytes to be copied, a multiple of 8 and aligned so: from and to the card's memory or pinned
- * memory
- * of the host. */
+ * memory of the host. */
 typedef struct tb_gpu_copy {
     const void *from;
     void *to;
@@ -94,8 +90,7 @@ typedef struct tb_gpu_copy {
 enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREADS = 128 };
 
 /* Shared memory that a launch gives a block at most: TB_GPU_BLOCKS_AT_ONCE of them, each with 1 KiB
- * that
- * is not its own and 3 KiB that sweeps have, find room in 227 KiB. */
+ * that is not its own and 3 KiB that sweeps have, find room in 227 KiB. */
 enum { TB_GPU_MOST_NEAR_BYTES = 10 << 10 };
 
 #ifdef __cplusplus

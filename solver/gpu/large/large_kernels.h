@@ -8,8 +8,7 @@
 #include "step/large/large_plan.h"
 
 /* Memories of a large world: arrays of the model's size, arrays that grow with pairs and contacts,
- * and
- * records that are read or written. */
+ * and records that are read or written. */
 typedef enum tb_gpu_large_memory {
     TB_GPU_LARGE_FIXED,
     TB_GPU_LARGE_GROWING,

@@ -1,6 +1,5 @@
 /* Memory, launches and the transfer of the control block: shared by steps, warm-up and measurements
- * of a
- * large world. */
+ * of a large world. */
 #ifndef TB_GPU_LARGE_LAUNCH_H
 #define TB_GPU_LARGE_LAUNCH_H
 

@@ -112,8 +112,7 @@ static tb_status receive(tb_gpu_device *d, tb_gpu_device_copies *device_copies,
 }
 
 /* Whether the field still has the contacts that the state begins with, because no launch but its
- * own
- * has worked on them: then they need not be read again. */
+ * own has worked on them: then they need not be read again. */
 static bool is_kept(const tb_gpu_large_world *f, const tb_state *s)
 {
     const tb_gpu_device_copy *device_copy = tb_gpu_device_copy_of(s);

@@ -1,6 +1,5 @@
 /* Betz's sweeps on a card: the host's side. The islands of a step go there in one copy, every call
- * makes
- * sweeps, and the impulses come back. */
+ * makes sweeps, and the impulses come back. */
 #include "gpu/planar/betz.h"
 
 #include <stdlib.h>

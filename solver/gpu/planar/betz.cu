@@ -32,10 +32,8 @@ TB_CARD void meet_team(const betz_team *t)
 }
 
 /* Share of an island that one block of threads computes: contacts and dofs, in shared memory where
- * they
- * fit, because a barrier between blocks empties the L1 cache. Impulses and velocities stay in
- * global
- * memory. */
+ * they fit, because a barrier between blocks empties the L1 cache. Impulses and velocities stay in
+ * global memory. */
 typedef struct betz_share {
     tb_problem problem;
     tb_betz contacts; /* the share's own contacts from 0 */

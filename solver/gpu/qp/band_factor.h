@@ -2,10 +2,8 @@
  *
  * In each step of a chain one block does what the next step waits for: it takes the tile below the
  * diagonal, subtracts its square from the next diagonal tile and factors that. The others finish
- * the
- * column meanwhile and subtract its products from everything to the right. Tiles of the matrix
- * and of
- * the factor have places of their own, so the two read what they like. */
+ * the column meanwhile and subtract its products from everything to the right. Tiles of the matrix
+ * and of the factor have places of their own, so the two read what they like. */
 #ifndef TB_GPU_BAND_FACTOR_H
 #define TB_GPU_BAND_FACTOR_H
 

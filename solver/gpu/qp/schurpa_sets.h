@@ -50,8 +50,7 @@ TB_CARD void grow_to(double *largest, double value)
 }
 
 /* Gradient, and what ties and the residual are measured by, for this block's variables: the
- * formulas
- * of qp/qp_judge.c. To be followed by a meeting of all and gather_largest. */
+ * formulas of qp/qp_judge.c. To be followed by a meeting of all and gather_largest. */
 TB_CARD_LARGE void judge_share(const card *c, double *shared)
 {
     int from, to;

@@ -9,8 +9,7 @@
 #include "step/step.h"
 
 /* Pointers of the card, numbers of the kernel's precision; matrices by columns, n numbers each but
- * for
- * the band's half_bandwidth + 1. */
+ * for the band's half_bandwidth + 1. */
 typedef struct tb_gpu_product {
     int32_t n, half_bandwidth, columns;
     int32_t shared; /* the variant with tiles; else the naive one */

@@ -20,8 +20,8 @@ static const int TILE = 64, PITCH = TILE + 4, SQUARE = TILE * TILE, ROOM = TILE 
 
 #if TENSOR_PRODUCTS && !defined(TB_CARD_MMA)
 /* sums (8 x 8; a lane's: row lane / 4, columns 2 (lane % 4) and the next) += a b, a: 8 x 4, a
- * lane's
- * number at row lane / 4, column lane % 4; b: 4 x 8, a lane's at row lane % 4, column lane / 4 */
+ * lane's number at row lane / 4, column lane % 4; b: 4 x 8, a lane's at row lane % 4, column lane /
+ * 4 */
 TB_CARD void multiply_add(double *sums, double a, double b)
 {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"

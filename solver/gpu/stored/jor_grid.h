@@ -1,11 +1,9 @@
 /* JOR in one cooperative launch: the whole card goes through all iterations and meets twice in
- * each,
- * instead of two or three launches an iteration.
+ * each, instead of two or three launches an iteration.
  *
  * T is cut into tiles of rows by slices of columns, as many as there are blocks, so that every
- * multiprocessor reads it at full width: a thread loads two neighbouring rows at once. The
- * products of
- * the slices are summed in their order, contact by contact, with the projection and the stop
+ * multiprocessor reads it at full width: a thread loads two neighbouring rows at once. The products
+ * of the slices are summed in their order, contact by contact, with the projection and the stop
  * test. */
 #ifndef TB_GPU_STORED_JOR_GRID_H
 #define TB_GPU_STORED_JOR_GRID_H

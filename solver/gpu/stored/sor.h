@@ -1,6 +1,5 @@
 /* The block SOR iterations of the listings: an exact Gauss-Seidel with two kernels by turns along
- * the
- * diagonal of T, the relaxed mixture with Jacobi, and both on block CSR (Nützi 5.3, 5.4).
+ * the diagonal of T, the relaxed mixture with Jacobi, and both on block CSR (Nützi 5.3, 5.4).
  *
  * `sum` is t of (5.13): what the newest impulses before a row and the last ones from it on add
  * up to.
@@ -108,10 +107,8 @@ TB_CARD void columns_of_group(const tb_gpu_stored *s, tb_real *shared)
 }
 
 /* The start vector from the impulses `next`: row l of the upper part of T. Relaxed groups take
- * whole
- * diagonal blocks; the exact SOR takes the diagonal and, of each contact, the entry (T2, T1),
- * since both
- * tangential rows are projected together. */
+ * whole diagonal blocks; the exact SOR takes the diagonal and, of each contact, the entry (T2, T1),
+ * since both tangential rows are projected together. */
 TB_CARD void start_row(const tb_gpu_stored *s, bool relaxed)
 {
     const int n = 3 * s->contacts, row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -132,8 +129,7 @@ TB_CARD void add_block(const tb_gpu_stored *s, int32_t block, const tb_real *y, 
 }
 
 /* The blocks of a row that lie in group `index`. The test has two sides: a row without a block
- * there
- * begins with one of a later group, or of the next row. */
+ * there begins with one of a later group, or of the next row. */
 TB_CARD void sparse_columns_of_group(const tb_gpu_stored *s)
 {
     const int contact = (int)(blockIdx.x * blockDim.x + threadIdx.x);

@@ -2,13 +2,10 @@
  * overlapped.
  *
  * Block 0 of the grid goes along the diagonal of T, 32 contacts at a time; every other block owns a
- * stretch of rows and adds the columns of diagonal blocks that are finished, while block 0 is
- * ahead by
- * one: the columns of diagonal block p - 1 for the rows of p, which cannot wait, it adds itself.
- * One warp
- * solves a diagonal block, a contact a lane, by shuffles, while the others load the next one.
- * Owners load
- * T before the impulses that they wait for.
+ * stretch of rows and adds the columns of diagonal blocks that are finished, while block 0 is ahead
+ * by one: the columns of diagonal block p - 1 for the rows of p, which cannot wait, it adds itself.
+ * One warp solves a diagonal block, a contact a lane, by shuffles, while the others load the next
+ * one. Owners load T before the impulses that they wait for.
  *
  * With s counting the diagonal blocks of all iterations, the row of diagonal block q is finished by
  * block 0 at s, taken over by its owner from there, handed back after s + P - 2, and P is their
@@ -74,8 +71,7 @@ TB_CARD void publish(volatile unsigned *progress, unsigned count)
 }
 
 /* The thread's COLUMNS columns of T, from `column` on, for rows `row` and `row` + 1; zero beyond
- * the
- * last column, and for rows from `last` on. */
+ * the last column, and for rows from `last` on. */
 TB_CARD void load_columns(const tb_gpu_stored *s, int row, int last, int column, pair_of_rows *two)
 {
     const int n = 3 * s->contacts;
@@ -124,9 +120,8 @@ TB_CARD void add_square(sor_memory *m, tb_real *sum, const tb_real *next)
 }
 
 /* One warp, a contact a lane: the contacts of a diagonal block in order. All lanes compute, one
- * lane's
- * numbers count; until its turn a lane's sums hold d too. Returns whether an element of this lane's
- * contact fails the stop test. */
+ * lane's numbers count; until its turn a lane's sums hold d too. Returns whether an element of this
+ * lane's contact fails the stop test. */
 TB_CARD bool solve_diagonal(const tb_gpu_stored *s, sor_memory *m, int buffer, int first)
 {
     const tb_real(*t)[SIDE] = m->diagonal[buffer];

@@ -61,8 +61,8 @@ static void add_moved(spatial_inertia *into, const spatial_inertia *from, tb_vec
         }
 }
 
-/* Motion of unit velocity of the joint's dof number k: rotation,
- * then velocity of the reference point. */
+/* Motion of unit velocity of the joint's dof number k: rotation, then velocity of the reference
+ * point. */
 static void motion_of(const tb_model_joint *joint, const tb_pose *pose, int k, tb_vec3 reference,
                       double s[6])
 {

@@ -31,11 +31,9 @@ typedef struct tb_xml {
 } tb_xml;
 
 /* Parses `size` bytes. A declaration of an unknown version or behind the first line, and text
- * behind the
- * root element, are ignored with a remark. `options` gives file_limit and depth_limit (may be
- * NULL: the defaults).
- * INVALID_ARGUMENT with file and line for malformed text, NUL bytes and DOCTYPE; RESOURCE_EXHAUSTED
- * beyond the limits. The caller destroys *xml. */
+ * behind the root element, are ignored with a remark. `options` gives file_limit and depth_limit
+ * (may be NULL: the defaults). INVALID_ARGUMENT with file and line for malformed text, NUL bytes
+ * and DOCTYPE; RESOURCE_EXHAUSTED beyond the limits. The caller destroys *xml. */
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
                        const tb_import_options *options, tb_xml **xml, tb_error *error);
 /* The same, but characters between tags stay in the tree (xmlNodeGetContent); white space alone

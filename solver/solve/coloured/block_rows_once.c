@@ -228,8 +228,7 @@ static tb_status colour(solving *s, tb_arena *arena, tb_error *error)
 }
 
 /* Iterations with his controller: the first growth of epsilon brings the impulses before it back
- * and
- * scales R; after five such the solve ends. */
+ * and scales R; after five such the solve ends. */
 static void iterate(solving *s, tb_poulsen_result *result)
 {
     const size_t bytes = (size_t)s->p->graph.edges * ROWS * sizeof(double);

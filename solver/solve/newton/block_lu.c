@@ -194,8 +194,7 @@ TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, in
 #define GOOD_PIVOT TB_R(0.1)
 
 /* Row of the pivot for column k: the largest by its row's largest number, of equal ones the first;
- * the
- * diagonal's, if it has this share of that. */
+ * the diagonal's, if it has this share of that. */
 TB_STATIC int32_t find_pivot(const tb_real *a, int32_t n, int32_t k, const tb_real *scale,
                              tb_real good)
 {

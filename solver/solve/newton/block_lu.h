@@ -62,8 +62,7 @@ TB_FN size_t tb_block_lu_dense_bytes(int32_t rows, size_t real)
 
 /* Puts the numbers of a matrix that is not written yet, with its `work` and `exchange`, into the
  * team's fast memory. Returns room for a right side behind them; NULL: they do not fit, and all
- * stays
- * where it is. */
+ * stays where it is. */
 #define tb_block_lu_single_node TB_SYMBOL(tb_block_lu_single_node)
 TB_EXTERN tb_real *tb_block_lu_single_node(tb_block_lu *lu);
 

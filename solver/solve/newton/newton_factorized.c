@@ -274,8 +274,7 @@ TB_STATIC void add_to_dense(tb_newton_system *system, const tb_block *block, con
 
 #ifndef TB_DEVICE
 /* The same numbers by one lane: a row of the matrix is walked once for three rows of Y, forwards,
- * since
- * these are turned around first. */
+ * since these are turned around first. */
 TB_STATIC void add_to_dense_alone(tb_newton_system *system, const tb_block *block, const tb_real *d)
 {
     const tb_problem *problem = system->problem;

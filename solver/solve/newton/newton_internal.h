@@ -48,13 +48,11 @@ typedef struct tb_newton {
 #endif
 
 /* Where no impulses satisfy a contradiction, steps pile them up for hardly any gain: a residual
- * must
- * be below this share of the best to be the best. */
+ * must be below this share of the best to be the best. */
 #define TB_WORTHWHILE_GAIN 0.95
 
 /* Mean diagonal of G in a block; 0 for one that no impulse moves along its first row, or that is
- * out
- * of range: it is left alone. */
+ * out of range: it is left alone. */
 #define tb_newton_mean_diagonal TB_SYMBOL(tb_newton_mean_diagonal)
 TB_EXTERN tb_real tb_newton_mean_diagonal(const tb_problem *problem, int32_t index);
 /* That of all blocks. */

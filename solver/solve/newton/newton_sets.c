@@ -6,9 +6,8 @@
  * J. Optim. 13, 2002: the primal-dual active set method is this Newton). Later steps read the sets
  * off the projections, as the method does, and follow the direction of slip. The pull towards the
  * last impulses (see newton.c) is as weak as the tolerance asks for, so that it does not need
- * rounds
- * of its own; nothing shortens a step, since a set that is nearly right needs no safeguard. Where a
- * few steps do not do, the caller's rounds take over from the best impulses met.
+ * rounds of its own; nothing shortens a step, since a set that is nearly right needs no safeguard.
+ * Where a few steps do not do, the caller's rounds take over from the best impulses met.
  *
  * A float's rounding of the impulses alone leaves as much as a tolerance of 1e-6 where some
  * bodies lie

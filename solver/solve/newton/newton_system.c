@@ -207,8 +207,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
 /* The next part is short and sequential: the leader runs it. */
 
 /* Couplings of nodes, counted in start[node + 1], or listed from start[node] on: afterwards start
- * is
- * one ahead. */
+ * is one ahead. */
 TB_CALLED void count_or_list(const tb_newton_system *system, int32_t nodes, int32_t *start,
                              int32_t *neighbour)
 {
@@ -224,10 +223,8 @@ TB_CALLED void count_or_list(const tb_newton_system *system, int32_t nodes, int3
 }
 
 /* Few dofs; or more of them, where blocks reach over a large part of these, so that order would
- * spare
- * little: trees with long chains, not piles of bodies. The last dof comes first: elimination
- * from the
- * leaves of trees fills nothing. */
+ * spare little: trees with long chains, not piles of bodies. The last dof comes first: elimination
+ * from the leaves of trees fills nothing. */
 TB_STATIC bool is_one_node(const tb_newton_system *system)
 {
     const int32_t dofs = system->problem->number_of_dofs;

@@ -158,9 +158,8 @@ TB_EXTERN double tb_newton_length(const tb_real *v, int32_t n);
 #define tb_newton_cached_factor_prepare TB_SYMBOL(tb_newton_cached_factor_prepare)
 TB_EXTERN tb_status tb_newton_cached_factor_prepare(tb_newton_system *system, double *numbers);
 /* From here to tb_newton_cached_factor_end all weights are one share of the diagonal: that of the
- * factor
- * where it lies a little below the given one, else the given one. Returns which. A residual of
- * length `enough` is as good as none. */
+ * factor where it lies a little below the given one, else the given one. Returns which. A residual
+ * of length `enough` is as good as none. */
 #define tb_newton_cached_factor_begin TB_SYMBOL(tb_newton_cached_factor_begin)
 TB_EXTERN double tb_newton_cached_factor_begin(tb_newton_system *system, double weight,
                                                double enough);

@@ -1,6 +1,5 @@
 /* Betz's two solvers: prox_serial, one thread with the freeze and the restart by an impulse limit,
- * and
- * prox_cuda, whose kernels run over all contacts or all dofs at once, here on threads.
+ * and prox_cuda, whose kernels run over all contacts or all dofs at once, here on threads.
  *
  * Stopping. By TB_STOP_ONE_SIDED both stop as the thesis does: every contact has rho_n >
  * -tolerance and

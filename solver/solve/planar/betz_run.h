@@ -25,8 +25,7 @@ typedef struct tb_betz_run {
 } tb_betz_run;
 
 /* Checks options and problem, takes arrays from the scratch of `warm`, computes r, and starts from
- * warm
- * impulses. UNSUPPORTED, INVALID_ARGUMENT, RESOURCE_EXHAUSTED. */
+ * warm impulses. UNSUPPORTED, INVALID_ARGUMENT, RESOURCE_EXHAUSTED. */
 #define tb_betz_open TB_SYMBOL(tb_betz_open)
 TB_EXTERN tb_status tb_betz_open(tb_betz_run *run, const tb_problem *problem,
                                  const tb_solve_options *options, const tb_warm_start *warm,
@@ -38,8 +37,8 @@ TB_EXTERN int32_t tb_betz_due(const tb_betz_run *run);
 #define tb_betz_limit TB_SYMBOL(tb_betz_limit)
 TB_EXTERN tb_real tb_betz_limit(const tb_betz_run *run);
 /* After `made` sweeps, with their impulses in z.p. ended: all contacts pass the one-sided test;
- * over: a
- * trial impulse exceeded the limit. Sets `done`, or restarts with zero impulses and a smaller r. */
+ * over: a trial impulse exceeded the limit. Sets `done`, or restarts with zero impulses and a
+ * smaller r. */
 #define tb_betz_look TB_SYMBOL(tb_betz_look)
 TB_EXTERN tb_status tb_betz_look(tb_betz_run *run, int32_t made, bool ended, bool over);
 /* Fills the solution. Impulses that are not finite become zero, and the solve DIVERGED. */

@@ -9,14 +9,11 @@
  *     rho_f- = -G_fn p_n - G_ff (p_f+ - p_f-) - c_f + sigma        0 <= w  orthogonal to  z >= 0
  *     s      =  mu p_n - p_f+ - p_f-
  *
- * In the plane this is the exact law. The matrix is copositive, and Lemke's path ends in a
- * solution where
- * the contacts can be satisfied at all (Stewart and Trinkle 1996; Cottle, Pang, Stone, The Linear
- * Complementarity Problem, 4.4). A dense tableau of basic rows over nonbasic columns is pivoted;
- * q is
- * perturbed by a small part of its size so that no tie remains, and at the end the basis is
- * solved once more for
- * the q that was given. */
+ * In the plane this is the exact law. The matrix is copositive, and Lemke's path ends in a solution
+ * where the contacts can be satisfied at all (Stewart and Trinkle 1996; Cottle, Pang, Stone, The
+ * Linear Complementarity Problem, 4.4). A dense tableau of basic rows over nonbasic columns is
+ * pivoted; q is perturbed by a small part of its size so that no tie remains, and at the end the
+ * basis is solved once more for the q that was given. */
 #include "solve/solve.h"
 
 #include "base/random.h"

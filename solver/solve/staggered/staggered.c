@@ -6,13 +6,10 @@
  *     (F)  friction within mu times them,      with normals held
  *
  * Each program is factored once a step and keeps its bordered columns; only f and bounds change
- * from
- * turn to turn, and sets begin where the last turn's ended or its multipliers point. Contacts
- * without
- * a normal impulse have no friction: all their facets meet in a point, and which of them hold
- * would be
- * rounding (Litven's theorem 4.2 asks for limits above zero). Both bounds are zero then, and the
- * variable stays in the program.
+ * from turn to turn, and sets begin where the last turn's ended or its multipliers point. Contacts
+ * without a normal impulse have no friction: all their facets meet in a point, and which of them
+ * hold would be rounding (Litven's theorem 4.2 asks for limits above zero). Both bounds are zero
+ * then, and the variable stays in the program.
  *
  * A turn is a map of the impulses to themselves, and it need not contract: large friction that
  * carries normal impulses makes turns go round. So turns are accelerated (accelerate.h), and where
@@ -164,9 +161,8 @@ TB_STATIC tb_real largest_normal(const tb_staggered *it)
 }
 
 /* Limits from the normals, and the set that they predict (Litven 3.8): a bound holds where the last
- * friction, moved on by what pulls at it, goes beyond. A contact without a normal impulse is
- * held at
- * no friction. */
+ * friction, moved on by what pulls at it, goes beyond. A contact without a normal impulse is held
+ * at no friction. */
 TB_STATIC void limit_friction(tb_staggered *it)
 {
     tb_staggered_program *part = &it->friction;

@@ -36,8 +36,7 @@ typedef struct tb_staggered_program {
 } tb_staggered_program;
 
 /* Takes the memory of the program of normal impulses: unilateral rows, normals of contacts,
- * bilateral
- * rows, and boxes; with its bounds. UNSUPPORTED for laws with spin. */
+ * bilateral rows, and boxes; with its bounds. UNSUPPORTED for laws with spin. */
 #define tb_staggered_normals TB_SYMBOL(tb_staggered_normals)
 TB_EXTERN tb_status tb_staggered_normals(const tb_problem *problem, tb_arena *arena,
                                          tb_staggered_program *part);

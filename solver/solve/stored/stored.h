@@ -57,8 +57,7 @@ tb_status tb_stored_system_of(const tb_problem *problem, double alpha, tb_prox_s
 /* ---- the processor's loops, in both precisions ---- */
 
 /* Iterates from `lambda` (3 numbers a contact, N s), which receives the result, and fills the
- * result's
- * iterations, converged and seconds. RESOURCE_EXHAUSTED, without a message. */
+ * result's iterations, converged and seconds. RESOURCE_EXHAUSTED, without a message. */
 TB_BOTH_PRECISIONS(tb_status, tb_stored_solve,
                    (const tb_prox_system *system, const tb_stored_variant *variant,
                     const tb_prox_options *options, double *lambda, tb_prox_result *result))

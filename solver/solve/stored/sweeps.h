@@ -1,6 +1,5 @@
 /* The processor's loops of the stored iterations, in the order in which a card's kernels sum.
- * Compiled
- * twice: sweeps_once.c has them in double, sweeps_f32_once.c in float. */
+ * Compiled twice: sweeps_once.c has them in double, sweeps_f32_once.c in float. */
 #ifndef TB_STORED_SWEEPS_H
 #define TB_STORED_SWEEPS_H
 

@@ -247,8 +247,7 @@ static tb_status open_source(const tb_problem *problem, stored_source *source, t
 }
 
 /* The block of G of contacts r and c. A padded row gets the contact's own normal entry on the
- * diagonal,
- * so that it has an r. */
+ * diagonal, so that it has an r. */
 static void fill_block(const stored_source *source, int32_t r, int32_t c, double *value)
 {
     const tb_block *row = &source->problem->blocks[r], *column = &source->problem->blocks[c];

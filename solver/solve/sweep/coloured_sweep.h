@@ -21,8 +21,7 @@
 enum { TB_COLOURED_PLAIN_SWEEPS = 2 /* plain sweeps before those with momentum */ };
 
 /* Changes that grow by more in one sweep, or to more than this times the smallest since momentum
- * was
- * dropped, drop it again: a little growth passes by itself. */
+ * was dropped, drop it again: a little growth passes by itself. */
 #define TB_MOMENTUM_GROWTH 1.05
 #define TB_MOMENTUM_RISE   2.0
 

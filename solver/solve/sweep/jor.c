@@ -1,6 +1,6 @@
 /* Jacobi over-relaxed prox, "JOR Prox" (Nützi 4.40): all blocks see the same impulses, so that the
- * order of the work does not matter. Needs a small omega,
- * since the changes of neighbours add up. */
+ * order of the work does not matter. Needs a small omega, since the changes of neighbours add
+ * up. */
 #include "solve/sweep/forms.h"
 
 TB_EXTERN double tb_jor_sweep(tb_sweeper *sweeper)

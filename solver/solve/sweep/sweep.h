@@ -7,16 +7,15 @@
  * GPU.
  *
  * Rows of friction are projected together with the new normal impulse, after the normal's own
- * change has been propagated to them (Nützi 3.7). They share one r,
- * since their set is round (4.41). */
+ * change has been propagated to them (Nützi 3.7). They share one r, since their set is round
+ * (4.41). */
 #ifndef TB_SWEEP_H
 #define TB_SWEEP_H
 
 #include "contact/contact.h"
 
 /* Relaxation. Gauss-Seidel: 1 is the plain method; more gained nothing on the problem files, and
- * can
- * diverge. Jacobi: the largest that was stable in Nützi's dense packings (sec. 6.2); divergence
+ * can diverge. Jacobi: the largest that was stable in Nützi's dense packings (sec. 6.2); divergence
  * halves it. */
 #define TB_SOR_OMEGA 1.0
 #define TB_JOR_OMEGA 0.35

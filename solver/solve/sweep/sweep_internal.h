@@ -14,8 +14,7 @@ typedef struct tb_sweeper tb_sweeper;
 enum { TB_LINK_FILLING = sizeof(tb_real) == sizeof(double) ? 1 : 3 };
 
 /* A Coulomb contact that is solved by rows, or a block of one row, as a team's sweep reads it: all
- * of it
- * at once, in a lane's widest accesses. */
+ * of it at once, in a lane's widest accesses. */
 typedef struct TB_ALIGNED(16) tb_team_link {
     const tb_real *y;    /* its rows */
     const uint16_t *dof; /* of its columns; NULL: it is a block of another kind */
@@ -99,8 +98,7 @@ TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *pr
                                        tb_arena *scratch);
 
 /* Fills the blocks from `first` on before `end`, with their diagonal blocks, their r-factors for
- * the
- * first omega, and their rows of T where it is used. The sweeper's omega is set when all have
+ * the first omega, and their rows of T where it is used. The sweeper's omega is set when all have
  * theirs. */
 #define tb_sweeper_start TB_SYMBOL(tb_sweeper_start)
 TB_EXTERN void tb_sweeper_start(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,

@@ -73,8 +73,8 @@ TB_EXTERN void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const
 #define tb_dynamics_mass TB_SYMBOL(tb_dynamics_mass)
 TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal);
 
-/* Factorizes in place; FAILED_PRECONDITION where a pivot is not
- * positive (a dof without inertia). */
+/* Factorizes in place; FAILED_PRECONDITION where a pivot is not positive (a dof without
+ * inertia). */
 #define tb_dynamics_factor TB_SYMBOL(tb_dynamics_factor)
 TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
 

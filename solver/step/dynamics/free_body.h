@@ -35,8 +35,7 @@ TB_FN void tb_free_body_solve(const tb_model_tree *tree, tb_real x[6])
 }
 
 /* Velocity after dt under gravity and `force` (N and, in body axes, N m), if no row pushed; it
- * turns
- * by the energy-keeping implicit rule. */
+ * turns by the energy-keeping implicit rule. */
 TB_FN void tb_free_body_velocity(const tb_model_body *body, const tb_model_tree *tree,
                                  tb_vec3 gravity, const tb_real u[6], const tb_real force[6],
                                  tb_real dt, tb_real u_free[6])
@@ -71,12 +70,10 @@ TB_FN void tb_free_body_fly(tb_real x[7], const tb_real u[6], tb_real dt)
 }
 
 /* The rest of a step's way, from velocities u0 at its start and u1 at its end. Stewart and
- * Trinkle's
- * rule moves by the velocity at the end of the step, which closes gaps to the last bit but turns a
- * tumbling body to first order only. Where no impulse turned a free body (`pushed`), it turns by
- * the
- * mean angular velocity, the one that tb_gyroscopic_step took its torque at: that is the midpoint
- * rule, of second order. */
+ * Trinkle's rule moves by the velocity at the end of the step, which closes gaps to the last bit
+ * but turns a tumbling body to first order only. Where no impulse turned a free body (`pushed`), it
+ * turns by the mean angular velocity, the one that tb_gyroscopic_step took its torque at: that is
+ * the midpoint rule, of second order. */
 TB_FN void tb_free_body_move(tb_real q[7], const tb_real u0[6], const tb_real u1[6], bool pushed,
                              tb_real dt, tb_real theta)
 {

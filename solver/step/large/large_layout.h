@@ -1,6 +1,5 @@
 /* Large-world mode: every array of a world on the card, with its number of items, and one block of
- * memory
- * cut into them. */
+ * memory cut into them. */
 #ifndef TB_LARGE_LAYOUT_H
 #define TB_LARGE_LAYOUT_H
 
@@ -9,8 +8,7 @@
 enum { TB_LARGE_ALIGNMENT = 256 };
 
 /* f->X, items. Sorts and sums read their arrays to the end, also in a step that has stopped before
- * it
- * wrote them: those stand first, so that new memory is cleared as one piece. */
+ * it wrote them: those stand first, so that new memory is cleared as one piece. */
 #define TB_LARGE_FIXED_READ(X)                                                                     \
     X(found, f->plan.shapes + 1)                                                                   \
     X(codes, f->plan.small)                                                                        \

@@ -5,8 +5,7 @@
 #include "step/large/large_plan.h"
 
 /* A shape this many times as large as the usual one is asked about by all others instead of
- * standing
- * in the tree, where it would meet most of it. */
+ * standing in the tree, where it would meet most of it. */
 static const double LARGE = 16;
 
 /* ---- which worlds ---- */

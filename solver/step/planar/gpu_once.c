@@ -1,10 +1,7 @@
 /* Planar worlds whose contacts a GPU solves: the halves of a step run on the processor's threads,
- * and
- * between them the sweeps of all islands of all worlds go to the GPU at once (Betz 3.4, where
- * collision
- * detection stays on the processor too). Impulses are those of the processor's prox_serial and
- * prox_cuda
- * to the byte: both add in the same order. */
+ * and between them the sweeps of all islands of all worlds go to the GPU at once (Betz 3.4, where
+ * collision detection stays on the processor too). Impulses are those of the processor's
+ * prox_serial and prox_cuda to the byte: both add in the same order. */
 #include <stdlib.h>
 #include <string.h>
 

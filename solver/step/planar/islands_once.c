@@ -1,9 +1,7 @@
 /* Islands of a planar world: contacts that share no body with others, directly or through others,
- * are
- * problems of their own. They are solved one by one, or at once on threads; which thread solves
- * an island
- * does not matter to its bytes. The residual of the whole is judged afterwards: where every island
- * reaches the tolerance against its own c, so does the world. */
+ * are problems of their own. They are solved one by one, or at once on threads; which thread solves
+ * an island does not matter to its bytes. The residual of the whole is judged afterwards: where
+ * every island reaches the tolerance against its own c, so does the world. */
 #include "step/planar/islands.h"
 
 #include "base/parallel.h"
@@ -166,8 +164,7 @@ static void solve_island(void *context, int32_t i, int32_t thread)
 }
 
 /* Impulses and counts of all, in the places of the problem's contacts. The island with the most
- * rows
- * names the solver and leaves its history. */
+ * rows names the solver and leaves its history. */
 static void gather(const tb_planar_islands *s, tb_solution *x)
 {
     int32_t largest = 0;

@@ -73,9 +73,8 @@ typedef struct tb_planar_contact {
 enum { TB_PLANAR_MOST_POINTS = 2 };
 
 /* Reads a model as a planar world, coordinates not yet set. UNSUPPORTED names what does not fit: a
- * body
- * that can leave the plane, a shape without a convex outline, a joint with springs or limits, an
- * actuator. From the arena. */
+ * body that can leave the plane, a shape without a convex outline, a joint with springs or limits,
+ * an actuator. From the arena. */
 tb_status tb_planar_read(const tb_model *model, tb_arena *arena, tb_planar_world *world,
                          tb_error *error);
 /* Takes coordinates and velocities of a state; moves the outlines. */
@@ -90,9 +89,8 @@ int32_t tb_planar_collide(const tb_planar_world *world, int32_t a, int32_t b, do
                           tb_planar_contact contacts[TB_PLANAR_MOST_POINTS]);
 
 /* All contacts of the world, by pairs of shapes in order. Two shapes are looked at where they may
- * meet
- * within dt, or their gap is at most `margin` m; the same bytes on any number of threads (0: all
- * processors). From the arena. */
+ * meet within dt, or their gap is at most `margin` m; the same bytes on any number of threads (0:
+ * all processors). From the arena. */
 tb_status tb_planar_detect(const tb_planar_world *world, double dt, double margin, int32_t threads,
                            tb_arena *arena, tb_planar_contact **contacts, int32_t *count);
 

@@ -59,8 +59,7 @@ TB_FN tb_real tb_approach_velocity(tb_real gap, tb_real slop, tb_real time)
 }
 
 /* Velocity (m/s, <= 0) at which a penetration beyond the slop is given back within `time`, no
- * faster
- * than the recovery speed. */
+ * faster than the recovery speed. */
 TB_FN tb_real tb_recovery_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
 {
     return tb_max(tb_min(gap + slop, 0) / time, -recovery_speed);
@@ -103,8 +102,8 @@ TB_FN tb_real tb_contact_bias_with_recovery(const tb_contact_timing *t, tb_real 
     return tb_recovery_velocity(gap, t->slop, t->dt, t->recovery_speed);
 }
 
-/* Smallest extent of a shape, m; 0 where it is not known (then every
- * open contact that would close counts). */
+/* Smallest extent of a shape, m; 0 where it is not known (then every open contact that would close
+ * counts). */
 TB_FN tb_real tb_shape_thickness(const tb_model_shape *shape)
 {
     const double *size = shape->size;

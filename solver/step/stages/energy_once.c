@@ -2,9 +2,8 @@
  *
  * With the mass matrix and the directions of its rows held fixed, a step changes the kinetic energy
  * by exactly the work that its impulses do at the mean velocity (u0 + u1) / 2. The account sorts
- * that
- * work by what pushes. The rest of a step's change of energy is its discretization error: of second
- * order in dt, and larger only where a motion is no longer resolved. */
+ * that work by what pushes. The rest of a step's change of energy is its discretization error: of
+ * second order in dt, and larger only where a motion is no longer resolved. */
 #include <math.h>
 #include <string.h>
 
@@ -394,9 +393,8 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
 }
 
 /* Discretization error (J) of a spatial tendon's armature a. The step takes the tendon's speed s
- * and the
- * growth g of s by the turning of its pieces from the begin; at the end they are others, so that
- * a dt (g1 s1 - g0 s) remains, and terms of higher order. The bodies move with u_end. */
+ * and the growth g of s by the turning of its pieces from the begin; at the end they are others, so
+ * that a dt (g1 s1 - g0 s) remains, and terms of higher order. The bodies move with u_end. */
 TB_CALLED double armature_error(const tb_world *w, int32_t tendon, double speed, double mean,
                                 double turn)
 {
@@ -409,9 +407,8 @@ TB_CALLED double armature_error(const tb_world *w, int32_t tendon, double speed,
 }
 
 /* Energy (J) that tendons may gain in a step by its discretization: a spring that becomes taut or
- * slack
- * within the step pulls by the begin's stretch, k (dt v)^2 / 2; and armature_error. turn: rad,
- * the largest of a body. */
+ * slack within the step pulls by the begin's stretch, k (dt v)^2 / 2; and armature_error. turn:
+ * rad, the largest of a body. */
 TB_CALLED double tendon_error(const tb_world *w, double turn)
 {
     const tb_model *m = w->model;

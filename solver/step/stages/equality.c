@@ -241,9 +241,8 @@ TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_
 }
 
 /* Ridges over the mean diagonal of G, tried one after the other. Loops in a plane have rows that
- * say
- * the same, which rounding makes singular; rows that differ by the last digits of their axes take a
- * larger one, else an error between them moves the loop far away. */
+ * say the same, which rounding makes singular; rows that differ by the last digits of their axes
+ * take a larger one, else an error between them moves the loop far away. */
 #define ROUNDING_RIDGE (TB_REAL_EPSILON * 64)
 #define AXES_RIDGE     tb_max((tb_real)1e-9, TB_REAL_EPSILON * 64)
 

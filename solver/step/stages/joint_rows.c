@@ -1,5 +1,4 @@
-/* Rows of all set-valued laws but contacts: actuators, dry friction,
- * limits, tendons, equalities.
+/* Rows of all set-valued laws but contacts: actuators, dry friction, limits, tendons, equalities.
  *
  * An actuator whose force falls with the speed, f = constant - damping v, is a row with compliance
  * E = 1 / (dt damping) and box limits: xi = v + E lambda - constant / damping = 0 while the force
@@ -83,9 +82,8 @@ TB_STATIC bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
 }
 
 /* A limit row at distance `gap`, m or rad. Stewart and Trinkle: an open limit closes at the most,
- * to
- * the last bit, for a limit is one row; one violated beyond the slop is given back by recovery.c.
- * Moreau: a closed limit is an inelastic impact. */
+ * to the last bit, for a limit is one row; one violated beyond the slop is given back by
+ * recovery.c. Moreau: a closed limit is an inelastic impact. */
 TB_STATIC void set_limit(const tb_world *w, tb_real gap, joint_row *row)
 {
     row->gap = gap;

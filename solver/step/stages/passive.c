@@ -19,9 +19,8 @@ TB_EXTERN bool tb_passive_take(tb_world *world)
 /* ---- springs and dampers ---- */
 
 /* Adds a spring on `count` dofs that are stretched by `stretch`, of length `length`. Its stretch at
- * the end of the step (theta 1) or its mean over the step (theta 1/2, from the midpoint) is
- * known if
- * the velocity stayed. */
+ * the end of the step (theta 1) or its mean over the step (theta 1/2, from the midpoint) is known
+ * if the velocity stayed. */
 TB_STATIC void add_spring(tb_world *w, const tb_model_joint *joint, int32_t dof, int count,
                           const tb_real *stretch, tb_real length)
 {

@@ -33,8 +33,7 @@
 /* Of the motion asked for: a row that gets less is a fault. */
 #define RECOVERY_LEAST_SHARE ((tb_real)0.02)
 /* The speed of a dof (rad/s or m/s) over that of recovery (m/s) is no more: an ill-conditioned row
- * asks
- * for more, and a large motion meets contacts that the step has not seen. */
+ * asks for more, and a large motion meets contacts that the step has not seen. */
 #define RECOVERY_LARGEST_SPEED 4
 enum { RECOVERY_ITERATIONS = 200 };
 

@@ -162,8 +162,7 @@ TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solutio
 TB_EXTERN tb_fault tb_world_fault(const tb_world *world, int32_t block);
 
 /* Moves the coordinates by the recovery's velocity (dofs) for dt, no joint beyond its limits that
- * is
- * within them and none further beyond. */
+ * is within them and none further beyond. */
 #define tb_world_move_recovery TB_SYMBOL(tb_world_move_recovery)
 TB_EXTERN void tb_world_move_recovery(const tb_world *world, tb_real *velocity);
 
@@ -284,9 +283,8 @@ typedef struct tb_energy_account {
 } tb_energy_account;
 
 /* Whether bodies of a tree may turn by more in a step than the account's discretization error
- * leaves
- * unnoticed: the sum of the tree's joint speeds (rad/s) at u, which bounds every body's, is above
- * TB_UNCHECKED_TURN a step. */
+ * leaves unnoticed: the sum of the tree's joint speeds (rad/s) at u, which bounds every body's, is
+ * above TB_UNCHECKED_TURN a step. */
 #define TB_UNCHECKED_TURN 0.05 /* rad */
 TB_EXTERN bool tb_world_turns_fast(const tb_world *world, const double *u);
 /* Sorts the work of a step by its source, once u_end is there; double only. */
@@ -338,8 +336,7 @@ TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, i
 #define tb_block_dot TB_SYMBOL(tb_block_dot)
 TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, const tb_real *x);
 /* The parts of tb_block_begin, for lanes that each make blocks of their own: the union of the
- * chains
- * above `leaves`, in the arrays that `chains` brings ... */
+ * chains above `leaves`, in the arrays that `chains` brings ... */
 #define tb_block_merge_chains TB_SYMBOL(tb_block_merge_chains)
 TB_EXTERN void tb_block_merge_chains(const tb_model *model, tb_chains *chains,
                                      const int32_t *leaves, int32_t number_of_leaves);
@@ -501,8 +498,7 @@ TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, in
                                 const tb_real drift[TB_EQUALITY_ROWS],
                                 tb_real bias[TB_EQUALITY_ROWS]);
 /* The velocity (m/s or rad/s) at which the recovery draws a loop together that is too far from
- * closed
- * for a projection, from its errors; zero for any other. */
+ * closed for a projection, from its errors; zero for any other. */
 #define tb_equality_recovery TB_SYMBOL(tb_equality_recovery)
 TB_EXTERN void tb_equality_recovery(const tb_world *world, int32_t rows,
                                     const tb_real errors[TB_EQUALITY_ROWS], tb_real *recovery);
@@ -552,8 +548,7 @@ TB_EXTERN tb_transmission tb_tendon_transmission(const tb_world *world, int32_t 
 TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
                                     double *coefficients);
 /* d^2 length / dt^2 (m/s^2) of a spatial tendon of sites alone while no dof's velocity changes, at
- * the
- * velocities in `dynamics` and what the last tb_dynamics_bias left. */
+ * the velocities in `dynamics` and what the last tb_dynamics_bias left. */
 #define tb_tendon_gain TB_SYMBOL(tb_tendon_gain)
 TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon);
 /* Sets world->tendon_gains for tendons with armature. */

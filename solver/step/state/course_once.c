@@ -116,8 +116,7 @@ TB_STATIC bool is_within(int32_t body, int32_t first, int32_t end)
 }
 
 /* Contacts that bear less than one of this many shares of the watch's largest normal impulse have
- * no
- * margin that matters: one of several points of a face may slide while the others hold. */
+ * no margin that matters: one of several points of a face may slide while the others hold. */
 enum { SHARES = 10 };
 
 /* A lane's extreme of a watch and the contact that has it (-1: none). */

@@ -32,8 +32,7 @@ void played_count_launch(void);
 
 typedef cudaError_t played_work(const void *argument);
 /* Whether the stream is captured: then the work is kept for the graph's launches, with a copy of
- * its
- * argument; else it is to be done now. */
+ * its argument; else it is to be done now. */
 bool played_kept(cudaStream_t stream, played_work *function, const void *argument, size_t bytes);
 /* The graph that captures a stream, or NULL; and a mark that another stream takes part in it. */
 struct played_graph *played_capture_of(cudaStream_t stream);

@@ -1,6 +1,6 @@
 /* Random convex shapes, small hulls and what a test can know about them without the code under
- * test: support functions written once more, whether a point is inside,
- * and hulls by trying every triangle. */
+ * test: support functions written once more, whether a point is inside, and hulls by trying every
+ * triangle. */
 #ifndef CONVEX_UTIL_H
 #define CONVEX_UTIL_H
 

@@ -51,8 +51,8 @@ static inline void put_bounds(given_qp *g, int32_t j)
 }
 
 /* Random, with x >= 0; with two bounds on most variables; with four facets for each pair, as
- * friction
- * has them, and bounds on a last variable without one; or with facets for every other pair. */
+ * friction has them, and bounds on a last variable without one; or with facets for every other
+ * pair. */
 static inline given_qp given_program(int32_t n, int32_t half, uint64_t seed, int kind)
 {
     static const int8_t SIGNS[4][2] = {{1, 1}, {-1, -1}, {1, -1}, {-1, 1}};

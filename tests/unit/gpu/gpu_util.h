@@ -1,6 +1,5 @@
 /* Scenes for the tests of the GPU backend, and the way to it. Where there is no card, a test says
- * so
- * in a line that begins with SKIPPED. */
+ * so in a line that begins with SKIPPED. */
 #ifndef GPU_UTIL_H
 #define GPU_UTIL_H
 
@@ -212,8 +211,7 @@ static inline tb_model *crowd(void)
 }
 
 /* Three links on hinges. As an arm it has servos, damping and a limit, swings from its rest and
- * comes
- * to lie on the floor; as a pendulum it hangs high and has nothing but gravity. */
+ * comes to lie on the floor; as a pendulum it hangs high and has nothing but gravity. */
 static inline tb_model *links(bool pendulum)
 {
     tb_error error;

@@ -245,8 +245,7 @@ START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
 END_TEST
 
 /* The first kernel that cannot be launched leaves all as it was; one behind others leaves worlds
- * between
- * two steps, and the card counts as lost. */
+ * between two steps, and the card counts as lost. */
 START_TEST(a_launch_that_fails_on_its_way_is_the_loss_of_the_card)
 {
     enum { WORLDS = 40 };

@@ -71,8 +71,7 @@ static int first_growth(const tb_model *model, bool resident)
 }
 
 /* The call takes many steps before it finds no room. The world is as before it, and goes on from
- * there,
- * whether the card has room by then or not. */
+ * there, whether the card has room by then or not. */
 static void check_refusal(bool resident, bool room_comes)
 {
     begin();

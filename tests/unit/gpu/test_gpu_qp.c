@@ -1,8 +1,6 @@
 /* Quadratic programs with bounds on a card against the processor's: the same sets, and KKT
- * conditions
- * that are reckoned here from the numbers alone. Where there is no card, one that the processor
- * plays
- * runs the same kernels on small programs. */
+ * conditions that are reckoned here from the numbers alone. Where there is no card, one that the
+ * processor plays runs the same kernels on small programs. */
 #include "gpu_qp_util.h"
 
 /* n, half-bandwidth; small ones first */

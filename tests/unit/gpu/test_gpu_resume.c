@@ -1,10 +1,7 @@
 /* A session on a card may stop anywhere and go on elsewhere: what its next step begins with, warm
- * sets
- * and all, is in its snapshot. So it comes to the same bytes without a break, after a restart,
- * as a fork
- * beside its origin, and by turns with another one. On the card that is there; where there is
- * none, on
- * one that the processor plays (tests/plugin/card). */
+ * sets and all, is in its snapshot. So it comes to the same bytes without a break, after a restart,
+ * as a fork beside its origin, and by turns with another one. On the card that is there; where
+ * there is none, on one that the processor plays (tests/plugin/card). */
 #include "card_util.h"
 #include "solve/solve.h"
 
@@ -154,8 +151,7 @@ static void expect(session *own, const snapshot *bytes, const tb_certificate *su
 }
 
 /* A session from its beginning, without a break: snapshots in the middle and at the end, and the
- * sums
- * of the way between. */
+ * sums of the way between. */
 typedef struct course {
     snapshot middle, end;
     tb_certificate sum;
@@ -212,8 +208,7 @@ static tb_certificate run_cold(const scene *s, const way *w, const tb_model *mod
 }
 
 /* The share of the diagonal that a snapshot's factor is of, which is at home again with it; 0: it
- * has
- * none. */
+ * has none. */
 static double kept_factor(const scene *s, const way *w, const tb_model *model, const snapshot *from)
 {
     session own = restored(s, w, model, from);

@@ -1,8 +1,6 @@
 /* Large-world mode with one lane that plays a card (large_played.cc) against the CPU's step: the
- * same
- * contacts, proper colours, the velocities that the tolerance allows, certificates that the
- * CPU's own
- * problem confirms, room that grows, states that either side goes on from. */
+ * same contacts, proper colours, the velocities that the tolerance allows, certificates that the
+ * CPU's own problem confirms, room that grows, states that either side goes on from. */
 #include "large_scenes.h"
 
 #include <unistd.h>
@@ -32,8 +30,7 @@ static void check_contacts(const tb_state *large, const tb_state *cpu, double to
 }
 
 /* One step from the same state: contacts to rounding, and velocities to the tolerance where there
- * is
- * one solution. Without recovery, which is part of the velocities in a large world alone. */
+ * is one solution. Without recovery, which is part of the velocities in a large world alone. */
 static void compare_steps(const char *name, tb_model *model, bool unique)
 {
     tb_step_options options = options_of(1e-11);
@@ -183,8 +180,7 @@ START_TEST(calls_and_room_do_not_matter)
 END_TEST
 
 /* A long way of either: balls come to rest at about the same height. Recovery by velocities, which
- * a
- * large world has, throws a loose pile up a little where it begins with overlaps. */
+ * a large world has, throws a loose pile up a little where it begins with overlaps. */
 static void compare_piles(tb_precision precision, const char *solver)
 {
     tb_step_options options = options_of(1e-6);

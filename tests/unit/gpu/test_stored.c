@@ -1,6 +1,5 @@
 /* The stored prox iterations (Nützi): every variant against the fixed point and against each other,
- * on
- * the processor and on a card. Where there is no card, one that the processor plays runs the
+ * on the processor and on a card. Where there is no card, one that the processor plays runs the
  * kernels. */
 #include "gpu_qp_util.h"
 

@@ -1,7 +1,7 @@
 /* MJCF documents in few lines, for the importer's tests. Any failure ends the test.
  *
- * Expected numbers were read from MuJoCo 4.0 given the same documents,
- * where they are not obvious. */
+ * Expected numbers were read from MuJoCo 4.0 given the same documents, where they are not
+ * obvious. */
 #ifndef MJCF_UTIL_H
 #define MJCF_UTIL_H
 

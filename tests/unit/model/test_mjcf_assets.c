@@ -1,6 +1,6 @@
 /* MJCF assets that need more than reading: primitives fitted to meshes, meshes made from
- * parameters,
- * hulls with few vertices, images as height fields; and which of two geoms gives the surface.
+ * parameters, hulls with few vertices, images as height fields; and which of two geoms gives the
+ * surface.
  *
  * Numbers are MuJoCo 4.0.0's for the same documents: geom_size, geom_pos, body_mass,
  * body_inertia. */

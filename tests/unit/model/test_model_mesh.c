@@ -398,8 +398,8 @@ START_TEST(an_edge_looks_across_a_needle_not_along_it)
 }
 END_TEST
 
-/* Depth of the tree below a node; adds up the nodes,
- * and the corners that lie outside of their leaf. */
+/* Depth of the tree below a node; adds up the nodes, and the corners that lie outside of their
+ * leaf. */
 static int depth_below(const tb_triangle_mesh *mesh, int32_t node, int32_t *visited, int *outside)
 {
     const tb_tree_node *n = &mesh->nodes[node];

@@ -1,6 +1,5 @@
 /* Which device `auto` gives to sessions and grasp jobs, on the card that is there or on one that
- * the
- * processor plays. */
+ * the processor plays. */
 #include "gpu/card_util.h"
 #include "grasp/grasp.h"
 #include "handlers/grasp_request.h"
@@ -435,8 +434,7 @@ START_TEST(grasps_of_triangles_are_played_on_the_processors)
 END_TEST
 
 /* By size the first ones go to the card; once both kinds have played such grasps, nothing is chosen
- * by
- * size any longer. */
+ * by size any longer. */
 START_TEST(grasps_leave_their_pace)
 {
     test_server t;

@@ -1,6 +1,5 @@
 /* The scheduler with its real owner thread: order, bounds, deadlines, and that merging changes no
- * byte
- * of any result. Leases have tests of their own. */
+ * byte of any result. Leases have tests of their own. */
 #include "server/scheduler_util.h"
 
 /* ---- merging ---- */

@@ -195,8 +195,8 @@ START_TEST(other_laws_have_their_answers)
 {
     const double unit[1] = {1};
     made_begin(&made, 12);
-    /* a limit, a motor with a force limit, and one that it cannot exceed,
-     * each on a dof of its own */
+    /* a limit, a motor with a force limit, and one that it cannot exceed, each on a dof of its
+     * own */
     const double approach[1] = {-3}, away[1] = {2}, weak[1] = {-0.25};
     made_add(&made, TB_LAW_UNILATERAL, 1, 0, 0, 1, 0, 0, unit, approach);
     made_add(&made, TB_LAW_UNILATERAL, 1, 0, 1, 1, 0, 0, unit, away);
@@ -304,8 +304,8 @@ END_TEST
 
 START_TEST(divergence_is_rolled_back_and_omega_halved)
 {
-    /* forty contacts on one body: Jacobi with omega 1 multiplies every
-     * change by far more than one */
+    /* forty contacts on one body: Jacobi with omega 1 multiplies every change by far more than
+     * one */
     made_random(&made, 91, 40, 1, 0.5, 1);
     tb_solve_options options = made_options("jor", 1e-8);
     options.omega = 1;

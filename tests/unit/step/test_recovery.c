@@ -81,8 +81,7 @@ START_TEST(recovery_is_no_part_of_the_momentum)
 END_TEST
 
 /* Two cylinders overlap along the axis of the joint between them: nothing parts them, the joint
- * turns
- * without friction, and the pair is named. */
+ * turns without friction, and the pair is named. */
 START_TEST(an_overlap_along_a_joint_bears_no_friction_and_is_named)
 {
     run r = begin(WORLD("<body name='base'><geom type='cylinder' size='.1 .1'/>"

@@ -1,8 +1,8 @@
 /* Cutting a polygon in space into triangles: see tb_polygon_triangulate.
  *
  * The polygon is laid flat along its Newell normal. Ears are kept in a flag per corner; cutting one
- * changes the flags of its two neighbours only,
- * so the work grows with the square of the corners. */
+ * changes the flags of its two neighbours only, so the work grows with the square of the
+ * corners. */
 #include "model/import/mesh/mesh_file.h"
 
 #include <stdlib.h>

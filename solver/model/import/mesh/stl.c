@@ -254,8 +254,8 @@ static tb_status read_ascii(stl_reader *r, const char *text, size_t size)
     return status;
 }
 
-/* Text that begins with "solid" and has no zero byte where a binary
- * file's first triangles would be. */
+/* Text that begins with "solid" and has no zero byte where a binary file's first triangles would
+ * be. */
 static bool looks_ascii(const char *bytes, size_t size)
 {
     size_t start = 0;

@@ -2,15 +2,13 @@
  *
  * Files, in the order in which they process a document: mjcf.c opens it and calls the others in
  * turn; mjcf_include.c assembles included files, mjcf_attach.c attached models with mjcf_merge.c
- * their options;
- * mjcf_defaults.c resolves an element against its default classes and reads attributes;
- * mjcf_frame.c converts MJCF's pose notations to position and quaternion; mjcf_options.c reads
- * compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height fields, import/mjcf_fit.c
- * primitives fitted to meshes; mjcf_bodies.c the kinematic tree with mjcf_joints.c and
- * mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with mjcf_gains.c and
- * mjcf_servos.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest;
- * mjcf_inertia.c the reflected
- * inertias that damping ratios need.
+ * their options; mjcf_defaults.c resolves an element against its default classes and reads
+ * attributes; mjcf_frame.c converts MJCF's pose notations to position and quaternion;
+ * mjcf_options.c reads compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height
+ * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c the kinematic tree with
+ * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with
+ * mjcf_gains.c and mjcf_servos.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the
+ * rest; mjcf_inertia.c the reflected inertias that damping ratios need.
  *
  * Semantics are those of MuJoCo 4.0 (its XML reference, and its measured behaviour where the
  * reference is silent). */

@@ -209,8 +209,8 @@ static void apply_motor(mjcf_general *g)
     g->dynamics_type = MJCF_DYNAMICS_NONE;
 }
 
-/* Whether a shortcut can build on this: its own kind,
- * or a general element with its kind of gain. */
+/* Whether a shortcut can build on this: its own kind, or a general element with its kind of
+ * gain. */
 static bool is_base(const mjcf_general *g, int type)
 {
     const int32_t gain_type = type == MJCF_DAMPER        ? MJCF_GAIN_AFFINE

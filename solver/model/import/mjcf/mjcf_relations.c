@@ -206,8 +206,8 @@ static tb_status read_weld(mjcf *m, const xmlNode *node, tb_equality_def *def)
     MJCF_TRY(tb_xml_numbers(node, "relpose", 7, 7, relative, NULL, m->error));
     const tb_quaternion turn = tb_q_load(relative + 3);
     if (turn.w == 0 && turn.x == 0 && turn.y == 0 && turn.z == 0) {
-        /* the pose is that of the document; the anchor is given in body2,
-         * which therefore comes first */
+        /* the pose is that of the document; the anchor is given in body2, which therefore comes
+         * first */
         def->a = two;
         def->b = one;
         memcpy(def->anchor_a, anchor, sizeof anchor);

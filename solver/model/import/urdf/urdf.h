@@ -1,9 +1,9 @@
 /* Inside of the URDF importer.
  *
  * A URDF is read into links and joints first (urdf_read.c), which are then sorted into a tree with
- * the masses looked after (urdf_tree.c) and built as a scene (urdf_build.c, urdf_mesh.c, and urdf_looks.c
- * for colours). Names and
- * nodes are borrowed from the document, which lives until the scene is made. */
+ * the masses looked after (urdf_tree.c) and built as a scene (urdf_build.c, urdf_mesh.c, and
+ * urdf_looks.c for colours). Names and nodes are borrowed from the document, which lives until the
+ * scene is made. */
 #ifndef TB_URDF_H
 #define TB_URDF_H
 
