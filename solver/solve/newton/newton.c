@@ -41,6 +41,7 @@ enum {
     WORK_WITHOUT_GAIN = 150, /* steps and sweeps in which the best residual does not halve */
     SWEEPS_OF_FALLBACK = 200,
     MOST_FALLBACKS = 3,
+    FALLBACK_FROM_ZERO = 2,   /* the second */
     FALLBACKS_AT_ROUNDING = 1 /* where little more is to be gained than rounding leaves */
 };
 
@@ -400,8 +401,10 @@ TB_STATIC tb_status newton_look_at_rounding(tb_newton *it)
 }
 
 /* Whether rounds still gain; where they do not, sweeps on the problem itself from the best
- * impulses, a few times, fewer near what rounding leaves. False: there is nothing left to
- * try. */
+ * impulses, a few times, fewer near what rounding leaves. One of the sweeps starts from zero:
+ * links that jam have impulses that cancel each other, a warm start carries them from step to step
+ * and lets them grow, and at 1e10 N s their rounding alone exceeds the tolerance. False: there is
+ * nothing left to try. */
 TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
 {
     *go_on = true;
@@ -414,7 +417,11 @@ TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
     tb_status status = newton_look_at_rounding(it);
     *go_on = it->fallbacks++ < (it->at_rounding ? FALLBACKS_AT_ROUNDING : MOST_FALLBACKS);
     if (status != TB_OK || !*go_on) return status;
-    tb_team_copy(it->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    if (it->fallbacks == FALLBACK_FROM_ZERO) {
+        TB_EACH (i, it->problem->number_of_rows) it->lambda[i] = 0;
+    } else {
+        tb_team_copy(it->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    }
     tb_team_sync();
     status = newton_sweep(it, it->problem, SWEEPS_OF_FALLBACK, it->options->tolerance);
     if (status == TB_OK) status = newton_judge(it);

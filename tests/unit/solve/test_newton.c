@@ -42,7 +42,7 @@ START_TEST(slopes_of_all_laws_are_those_of_their_projections)
         for (int n = 0; n < 300; n++) {
             const tb_block block = {
                 .law = LAWS[l].law, .rows = LAWS[l].rows, .mu = 0.6, .lower = -1, .upper = 0.5};
-            double z[6], x[6], d[36], by_differences[36];
+            double z[6] = {0}, x[6] = {0}, d[36], by_differences[36];
             for (int i = 0; i < block.rows; i++) z[i] = 1.5 * tb_random_normal(&random);
             if (n % 5 == 0 && block.rows > 2) z[2] = 0; /* along an axis */
             for (int i = 0; i < block.rows; i++) x[i] = z[i];
@@ -487,6 +487,38 @@ START_TEST(auto_sweeps_where_sweeps_will_do)
 }
 END_TEST
 
+/* Four contacts of one body whose normals cancel each other, as of a link that jams, and a start
+ * that is far along them: its rounding exceeds the tolerance. */
+START_TEST(a_start_of_impulses_that_cancel_is_given_up)
+{
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        tb_random random = tb_random_stream(seed, 93);
+        tb_real start[12] = {0};
+        double sum[6] = {0};
+        made_begin(&made, 6);
+        for (int k = 0; k < 4; k++) {
+            double y[18];
+            for (int i = 0; i < 18; i++) y[i] = tb_random_normal(&random);
+            for (int i = 0; i < 6; i++) {
+                y[i] = k < 3 ? y[i] : -sum[i];
+                sum[i] += y[i];
+            }
+            const double c[3] = {0, tb_random_normal(&random), tb_random_normal(&random)};
+            made_add(&made, TB_LAW_COULOMB, 3, TB_R(0.5), 0, 6, 0, 0, y, c);
+            start[3 * k] = TB_R(3e10);
+        }
+        for (int k = 0; k < 2; k++) {
+            tb_solve_options options = made_options(SOLVERS[k], 1e-6);
+            options.maximum_iterations = 2000;
+            options.warm_start = true;
+            made_solve(&made.problem, &options, start, &one);
+            ck_assert_msg(one.solution.status == TB_OK, "seed %d %s: %g after %d", (int)seed,
+                          SOLVERS[k], one.solution.residuals.natural, one.solution.iterations);
+        }
+    }
+}
+END_TEST
+
 TEST_MAIN(slopes_of_all_laws_are_those_of_their_projections, a_sphere_sticks_slides_and_lifts_off,
           other_laws_have_their_answers, every_law_agrees_with_sor,
           random_piles_are_solved_to_1e_10, a_matrix_that_is_not_symmetric_is_used_as_given,
@@ -496,4 +528,5 @@ TEST_MAIN(slopes_of_all_laws_are_those_of_their_projections, a_sphere_sticks_sli
           whitened_velocity_comes_back,
           numbers_that_are_not_finite_diverge_and_nothing_but_zeros_leaves,
           what_cannot_be_reached_is_said_and_costs_no_more_than_allowed, a_solve_is_cancelled,
-          bad_options_are_refused_and_empty_problems_solved, auto_sweeps_where_sweeps_will_do)
+          bad_options_are_refused_and_empty_problems_solved, auto_sweeps_where_sweeps_will_do,
+          a_start_of_impulses_that_cancel_is_given_up)
