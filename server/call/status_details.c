@@ -1,6 +1,7 @@
 /* Errors as google.rpc.Status, which clients of any language know how to read.
  *
- * ErrorInfo always comes: reason is the status's name, domain "tribo.v1". The others come as they
+ * ErrorInfo always comes: reason is the status's name, domain "tribo.v1", metadata the file and line
+ * at fault, or the address of the replica that has the session. The others come as they
  * apply: the field at fault, the thing that was not found, the limit that was met, when to retry.
  * Meaning of each: google/rpc/error_details.proto and AIP-193. */
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 
 #include "call/call.h"
+#include "ops/replica.h"
 #include "google/protobuf/any.pb-c.h"
 #include "google/protobuf/duration.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"
@@ -42,10 +44,10 @@ static bool add(detail_list *list, const ProtobufCMessage *message)
 
 static bool add_error_info(detail_list *list, tb_status status, tb_error *error)
 {
-    char line[LINE_TEXT_SIZE];
+    char line[LINE_TEXT_SIZE], address[TB_ERROR_NAME_SIZE];
     Google__Rpc__ErrorInfo__MetadataEntry entries[2], *pointers[2];
     Google__Rpc__ErrorInfo info = GOOGLE__RPC__ERROR_INFO__INIT;
-    char domain[] = "tribo.v1", file_key[] = "file", line_key[] = "line";
+    char domain[] = "tribo.v1", file_key[] = "file", line_key[] = "line", replica_key[] = "replica";
     char reason[TB_ERROR_NAME_SIZE];
     snprintf(reason, sizeof reason, "%s", tb_status_name(status));
     snprintf(line, sizeof line, "%d", error->line);
@@ -61,6 +63,11 @@ static bool add_error_info(detail_list *list, tb_status status, tb_error *error)
     info.domain = domain;
     info.metadata = pointers;
     if (error->file[0] != '\0') info.n_metadata = error->line > 0 ? 2 : 1;
+    snprintf(address, sizeof address, "%s", td_replica_of_error(error));
+    if (address[0] != '\0') {
+        entries[0].key = replica_key;
+        entries[0].value = address;
+    }
     return add(list, &info.base);
 }
 

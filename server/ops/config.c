@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ops/config_options.h"
+#include "ops/replica.h"
 
 typedef enum option_kind {
     TEXT,
@@ -457,5 +458,5 @@ tb_status td_config_check(const td_config *c, tb_error *error)
                              "[limits] unpack_bytes = %" PRIu64 " is below message_bytes = %" PRIu64
                              ", so the largest request could never be read",
                              c->unpack_bytes, c->message_bytes);
-    return TB_OK;
+    return td_replica_check(c, error);
 }

@@ -81,6 +81,8 @@ typedef struct td_config {
     int32_t session_snapshots; /* of an open session; 0: no bound */
     uint64_t session_snapshots_bytes;
     int32_t store_queue_length;
+    /* [fleet] see replica.h; "" for both: no fleet */
+    char fleet_replica[TD_CONFIG_TEXT_SIZE], fleet_addresses[TD_CONFIG_TEXT_SIZE];
 } td_config;
 
 td_config td_config_defaults(void);

@@ -147,6 +147,13 @@
     X(store, retain_unused_bytes, retain_unused_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB,       \
       FIXED, "assets and scenes that nobody uses, beyond this, go an hour after their last use")   \
     X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \
-      "writes that wait; beyond it step summaries are dropped and counted")
+      "writes that wait; beyond it step summaries are dropped and counted")                        \
+    X(fleet, replica, fleet_replica, TEXT, "", 0, 0, FIXED,                                        \
+      "number of this daemon among the replicas of a fleet, or a name that ends in it, such as "   \
+      "tribod-2; empty: no fleet")                                                                 \
+    X(fleet, addresses, fleet_addresses, TEXT, "", 0, 0, FIXED,                                    \
+      "gRPC addresses of the replicas, told to clients whose session is elsewhere: one by "        \
+      "number, "                                                                                   \
+      "comma-separated, or a pattern with {} for the number")
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/replica.h"
 #include "schedule/pace.h"
 #include "session/session_internal.h"
 
@@ -97,6 +98,7 @@ td_session *td_session_new(td_sessions *all, tb_error *error)
     atomic_init(&s->references, 1);
     pthread_mutex_init(&s->mutex, NULL);
     s->id = td_id_random();
+    td_replica_mark(all->server->config, s->id.bytes);
     td_id_print(&s->id, s->text);
     return s;
 }
@@ -335,8 +337,12 @@ tb_status td_sessions_find(td_sessions *all, const td_caller *caller, const char
     if (count > 1)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "session_id",
                              "%s begins the ids of %d sessions", text, count);
-    if (s == NULL)
+    if (s == NULL) {
+        char address[TD_CONFIG_TEXT_SIZE];
+        if (whole && td_replica_of_id(all->server->config, id.bytes, address))
+            return td_replica_fail(error, "session_id", text, address);
         return tb_fail_field(error, TB_NOT_FOUND, "session_id", "there is no session %s", text);
+    }
     td_session_renew(s);
     *session = s;
     return TB_OK;

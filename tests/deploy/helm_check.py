@@ -138,7 +138,7 @@ class Replica:
         }
         container["image"] = IMAGE
         container["resources"] = {}
-        container["env"] = [
+        container["env"] += [
             {"name": f"TRIBOD_SERVER_{port.upper()}_ADDRESS", "value": f"127.0.0.1:{number}"}
             for port, number in self.ports.items()
         ]

@@ -214,6 +214,10 @@ START_TEST(options_that_do_not_fit_together_are_refused)
         {"[tls]\nkey = Makefile\ncertificate = no/such.pem\n", "tls.certificate"},
         {"[sessions]\nttl_seconds = 100\nmaximum_ttl_seconds = 99\n", "sessions.ttl_seconds"},
         {"[limits]\nunpack_bytes = 1 MiB\n", "limits.unpack_bytes"},
+        {"[fleet]\nreplica = 1\n", "fleet.addresses"},
+        {"[fleet]\naddresses = a:1\n", "fleet.replica"},
+        {"[fleet]\nreplica = 65536\naddresses = a-{}:1\n", "fleet.replica"},
+        {"[fleet]\nreplica = 1\naddresses = a:1\n", "fleet.addresses"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         tb_error error;

@@ -20,7 +20,7 @@ from tribo import requests, sources
 from tribo.aio_evaluate import evaluate as evaluate
 from tribo.arrays import ArrayLike, encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
-from tribo.errors import CancelledError, UnavailableError, translated
+from tribo.errors import CancelledError, NotFoundError, UnavailableError, translated
 from tribo.function import AsyncFunction, choose
 from tribo.grasp_types import (
     GraspObject,
@@ -86,6 +86,14 @@ class Client:
         attempts: int = 4,
         message_bytes: int = DEFAULT_MESSAGE_BYTES,
     ) -> None:
+        self._replicas: dict[str, Client] = {}
+        self._options: dict[str, Any] = {
+            "api_key": api_key,
+            "credentials": credentials,
+            "timeout": timeout,
+            "attempts": attempts,
+            "message_bytes": message_bytes,
+        }
         options = requests.channel_options(message_bytes, attempts)
         self._channel = (
             grpc.aio.secure_channel(address, credentials, options=options)
@@ -113,7 +121,15 @@ class Client:
 
     async def close(self) -> None:
         """Closes the connection; sessions continue until their leases end."""
+        for replica in self._replicas.values():
+            await replica.close()
         await self._channel.close()
+
+    def _replica(self, address: str) -> Client:
+        """The client of another daemon of the fleet, with this client's options."""
+        if address not in self._replicas:
+            self._replicas[address] = Client(address, **self._options)
+        return self._replicas[address]
 
     async def _call(self, method: Any, request: Any, timeout: float | None = None) -> Any:
         with translated():
@@ -448,8 +464,19 @@ class Session:
                 raise
 
     async def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        method = getattr(self._client._simulation, name)
-        return await self._client._call(method, request, timeout)
+        try:
+            method = getattr(self._client._simulation, name)
+            return await self._client._call(method, request, timeout)
+        except NotFoundError as error:
+            self._follow(error)
+            method = getattr(self._client._simulation, name)
+            return await self._client._call(method, request, timeout)
+
+    def _follow(self, error: NotFoundError) -> None:
+        """Turns to the replica that has the session; raises an error that names none."""
+        if not error.replica:
+            raise error
+        self._client = self._client._replica(error.replica)
 
     async def step(
         self,
@@ -492,6 +519,7 @@ class Session:
         minimum_interval: float = 0.0,
     ) -> AsyncIterator[simulation_pb2.WatchResponse]:
         """Follows a session stepped by other clients: its states, and events when it ends."""
+        await self.heartbeat()  # finds the session's replica
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
             want=requests.want(state, contacts, bodies, False),
@@ -609,14 +637,31 @@ class StepStream:
     def __init__(
         self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
     ) -> None:
-        self._session_id = session.id
+        self._session = session
+        self._timeout = timeout
         self._names = session._names
         self._want = wanted
         self._tag = 0
-        client = session._client
-        self._call = client._simulation.StepStream(
-            timeout=client._timeout if timeout is None else timeout, metadata=client._metadata
+        #: requests until the first answer shows that the session is here
+        self._unanswered: list[simulation_pb2.StepStreamRequest] | None = []
+        self._call = self._open()
+
+    def _open(self) -> Any:
+        client = self._session._client
+        return client._simulation.StepStream(
+            timeout=client._timeout if self._timeout is None else self._timeout,
+            metadata=client._metadata,
         )
+
+    async def _follow(self, error: NotFoundError) -> None:
+        """Opens the stream again at the session's replica, and sends what was sent."""
+        if self._unanswered is None:
+            raise error
+        self._session._follow(error)
+        self._call = self._open()
+        with translated():
+            for request in self._unanswered:
+                await self._call.write(request)
 
     async def __aenter__(self) -> Self:
         return self
@@ -641,19 +686,34 @@ class StepStream:
     ) -> int:
         """Sends a step without waiting; returns the tag of its answer."""
         self._tag += 1
-        request = requests.step(self._session_id, steps, controls, forces, self._want, "normal")
-        with translated():
-            await self._call.write(simulation_pb2.StepStreamRequest(step=request, tag=self._tag))
+        step = requests.step(self._session.id, steps, controls, forces, self._want, "normal")
+        request = simulation_pb2.StepStreamRequest(step=step, tag=self._tag)
+        if self._unanswered is not None:
+            self._unanswered.append(request)
+        try:
+            with translated():
+                await self._call.write(request)
+        except NotFoundError as error:
+            await self._follow(error)
+        except asyncio.InvalidStateError:
+            # the stream has ended; `receive` tells why, and follows the session if it moved
+            if self._unanswered is None:
+                raise
         return self._tag
 
     async def receive(self) -> StepAnswer:
         """The next answer, in the order of the sends."""
         pieces: list[simulation_pb2.StepResponse] = []
         while True:
-            with translated():
-                answer = await self._call.read()
+            try:
+                with translated():
+                    answer = await self._call.read()
+            except NotFoundError as error:
+                await self._follow(error)
+                continue
             if answer is grpc.aio.EOF:
                 raise UnavailableError("the server ended the stream")
+            self._unanswered = None
             pieces.append(answer.step)
             if not answer.more:
                 return StepAnswer.from_message(join_steps(pieces), answer.tag, self._names)

@@ -82,6 +82,14 @@ class Client:
         attempts: int = 4,
         message_bytes: int = DEFAULT_MESSAGE_BYTES,
     ) -> None:
+        self._replicas: dict[str, Client] = {}
+        self._options: dict[str, Any] = {
+            "api_key": api_key,
+            "credentials": credentials,
+            "timeout": timeout,
+            "attempts": attempts,
+            "message_bytes": message_bytes,
+        }
         options = requests.channel_options(message_bytes, attempts)
         self._channel = (
             grpc.secure_channel(address, credentials, options=options)
@@ -109,7 +117,24 @@ class Client:
 
     def close(self) -> None:
         """Closes the connection; sessions continue until their leases end."""
+        for replica in self._replicas.values():
+            replica.close()
         self._channel.close()
+
+    def _replica(self, address: str) -> Client:
+        """The client of another daemon of the fleet, with this client's options."""
+        if address not in self._replicas:
+            self._replicas[address] = Client(address, **self._options)
+        return self._replicas[address]
+
+    def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
+        """A unary call of the service Simulation."""
+        with translated():
+            return getattr(self._simulation, name)(
+                request,
+                timeout=self._timeout if timeout is None else timeout,
+                metadata=self._metadata,
+            )
 
     # ---- server, assets, scenes ----
 

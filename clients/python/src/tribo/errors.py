@@ -18,6 +18,7 @@ class TriboError(Exception):
         field: the request field at fault, or "".
         reason: the server's own status name ("DIVERGED"), or "".
         retry_after: seconds after which to try again, or None.
+        replica: the address of the daemon of a fleet that has the session, or "".
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class TriboError(Exception):
         field: str = "",
         reason: str = "",
         retry_after: float | None = None,
+        replica: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -35,6 +37,7 @@ class TriboError(Exception):
         self.field = field
         self.reason = reason
         self.retry_after = retry_after
+        self.replica = replica
 
 
 class InvalidArgumentError(TriboError):
@@ -149,6 +152,12 @@ def _text(value: int | bytes) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
+def _metadata(body: bytes) -> dict[str, str]:
+    """The map `metadata` of an ErrorInfo, field 3."""
+    entries = [dict(_fields(e)) for n, e in _fields(body) if n == 3 and isinstance(e, bytes)]
+    return {_text(e.get(1, b"")): _text(e.get(2, b"")) for e in entries}
+
+
 def _read_details(data: bytes) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for number, value in _fields(data):
@@ -161,6 +170,7 @@ def _read_details(data: bytes) -> dict[str, Any]:
             continue
         if name == "google.rpc.ErrorInfo":
             found["reason"] = _text(dict(_fields(body)).get(1, b""))
+            found["replica"] = _metadata(body).get("replica", "")
         elif name == "google.rpc.BadRequest":
             violation = dict(_fields(body)).get(1, b"")
             if isinstance(violation, bytes):

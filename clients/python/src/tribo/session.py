@@ -102,6 +102,19 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self.id!r})"
 
+    def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
+        try:
+            return self._client._call(name, request, timeout)
+        except NotFoundError as error:
+            self._follow(error)
+            return self._client._call(name, request, timeout)
+
+    def _follow(self, error: NotFoundError) -> None:
+        """Turns to the replica that has the session; raises an error that names none."""
+        if not error.replica:
+            raise error
+        self._client = self._client._replica(error.replica)
+
     def __enter__(self) -> Self:
         return self
 
@@ -152,15 +165,7 @@ class Session:
             requests.want(state, contacts, bodies, single),
             priority,
         )
-        with translated():
-            return StepAnswer.from_message(
-                self._client._simulation.Step(
-                    request,
-                    timeout=self._client._timeout if timeout is None else timeout,
-                    metadata=self._client._metadata,
-                ),
-                names=self._names,
-            )
+        return StepAnswer.from_message(self._call("Step", request, timeout), names=self._names)
 
     def stream(
         self,
@@ -196,6 +201,7 @@ class Session:
             minimum_interval=minimum_interval,
         )
         pieces: list[simulation_pb2.WatchResponse] = []
+        self.heartbeat()  # finds the session's replica
         with translated():
             call = self._client._simulation.Watch(request, metadata=self._client._metadata)
         try:
@@ -216,10 +222,7 @@ class Session:
         request = simulation_pb2.GetStateRequest(
             session_id=self.id, want=requests.want(True, contacts, bodies, False)
         )
-        with translated():
-            m = self._client._simulation.GetState(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
+        m = self._call("GetState", request)
         return StepAnswer.from_parts(m.state, m.certificates, m.contacts, self._names)
 
     def set_state(
@@ -238,10 +241,7 @@ class Session:
             controls=encode(controls) if controls is not None else None,
             mask=requests.mask(worlds),
         )
-        with translated():
-            self._client._simulation.SetState(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
+        self._call("SetState", request)
 
     def reset(self, keyframe: int | None = None, *, worlds: ArrayLike | None = None) -> None:
         """Resets to the reference pose or a keyframe; `worlds` is a mask, the others stay."""
@@ -251,19 +251,11 @@ class Session:
             use_keyframe=keyframe is not None,
             mask=requests.mask(worlds),
         )
-        with translated():
-            self._client._simulation.Reset(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
+        self._call("Reset", request)
 
     def contacts(self) -> list[Contacts]:
         """The contacts of the last step, one entry a world."""
-        with translated():
-            answer = self._client._simulation.GetContacts(
-                simulation_pb2.GetContactsRequest(session_id=self.id),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
+        answer = self._call("GetContacts", simulation_pb2.GetContactsRequest(session_id=self.id))
         return [Contacts.from_message(c) for c in answer.contacts]
 
     def snapshot(
@@ -273,10 +265,7 @@ class Session:
         request = simulation_pb2.SnapshotRequest(
             session_id=self.id, label=label, transient=transient, want_data=data
         )
-        with translated():
-            answer: simulation_pb2.SnapshotResponse = self._client._simulation.Snapshot(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
+        answer: simulation_pb2.SnapshotResponse = self._call("Snapshot", request)
         return answer
 
     def restore(self, snapshot: str | Sequence[bytes]) -> None:
@@ -286,47 +275,27 @@ class Session:
             request.snapshot_id = snapshot
         else:
             request.data.extend(snapshot)
-        with translated():
-            self._client._simulation.Restore(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
+        self._call("Restore", request)
 
     def fork(self, count: int = 1) -> list[Session]:
         """Makes new sessions that continue independently from the current state."""
         request = simulation_pb2.ForkRequest(session_id=self.id, count=count)
-        with translated():
-            answer = self._client._simulation.Fork(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
+        answer = self._call("Fork", request)
         return [Session(self._client, name, self._scene_id) for name in answer.session_ids]
 
     def export_problem(self, world: int = 0) -> bytes:
         """The contact problem of the next step of one world, as text that `tribo solve` reads."""
-        with translated():
-            answer = self._client._simulation.ExportProblem(
-                simulation_pb2.ExportProblemRequest(session_id=self.id, world=world),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
+        request = simulation_pb2.ExportProblemRequest(session_id=self.id, world=world)
+        answer = self._call("ExportProblem", request)
         return bytes(answer.data)
 
     def heartbeat(self) -> None:
         """Renews the lease."""
-        with translated():
-            self._client._simulation.Heartbeat(
-                simulation_pb2.HeartbeatRequest(session_id=self.id),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
+        self._call("Heartbeat", simulation_pb2.HeartbeatRequest(session_id=self.id))
 
     def delete(self) -> None:
         """Ends the session."""
-        with translated():
-            self._client._simulation.DeleteSession(
-                simulation_pb2.DeleteSessionRequest(session_id=self.id),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
+        self._call("DeleteSession", simulation_pb2.DeleteSessionRequest(session_id=self.id))
 
 
 class StepStream:
@@ -338,20 +307,36 @@ class StepStream:
     def __init__(
         self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
     ) -> None:
-        self._session_id = session.id
+        self._session = session
+        self._timeout = timeout
         self._names = session._names
         self._want = wanted
         self._tag = 0
+        #: requests until the first answer shows that the session is here
+        self._unanswered: list[simulation_pb2.StepStreamRequest] | None = []
+        self._open()
+
+    def _open(self) -> None:
         self._outgoing: queue.SimpleQueue[simulation_pb2.StepStreamRequest | None] = (
             queue.SimpleQueue()
         )
-        client = session._client
+        client = self._session._client
         with translated():
             self._call = client._simulation.StepStream(
                 iter(self._outgoing.get, None),
-                timeout=client._timeout if timeout is None else timeout,
+                timeout=client._timeout if self._timeout is None else self._timeout,
                 metadata=client._metadata,
             )
+
+    def _follow(self, error: NotFoundError) -> None:
+        """Opens the stream again at the session's replica, and sends what was sent."""
+        if self._unanswered is None:
+            raise error
+        self._session._follow(error)
+        self._outgoing.put(None)
+        self._open()
+        for request in self._unanswered:
+            self._outgoing.put(request)
 
     def __enter__(self) -> Self:
         return self
@@ -376,18 +361,26 @@ class StepStream:
     ) -> int:
         """Sends a step without waiting; returns the tag of its answer."""
         self._tag += 1
-        request = requests.step(self._session_id, steps, controls, forces, self._want, "normal")
-        self._outgoing.put(simulation_pb2.StepStreamRequest(step=request, tag=self._tag))
+        step = requests.step(self._session.id, steps, controls, forces, self._want, "normal")
+        request = simulation_pb2.StepStreamRequest(step=step, tag=self._tag)
+        if self._unanswered is not None:
+            self._unanswered.append(request)
+        self._outgoing.put(request)
         return self._tag
 
     def receive(self) -> StepAnswer:
         """The next answer, in the order of the sends."""
         pieces: list[simulation_pb2.StepResponse] = []
         while True:
-            with translated():
-                answer = next(self._call, None)
+            try:
+                with translated():
+                    answer = next(self._call, None)
+            except NotFoundError as error:
+                self._follow(error)
+                continue
             if answer is None:
                 raise UnavailableError("the server ended the stream")
+            self._unanswered = None
             pieces.append(answer.step)
             if not answer.more:
                 return StepAnswer.from_message(join_steps(pieces), answer.tag, self._names)
