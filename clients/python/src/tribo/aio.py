@@ -664,6 +664,12 @@ class StepStream:
                 await self._call.write(request)
 
     async def __aenter__(self) -> Self:
+        client = self._session._client
+        # finds the session's replica first: a write to a stream that fails hides the reason
+        await self._session.heartbeat()
+        if self._session._client is not client:
+            self._call.cancel()
+            self._call = self._open()
         return self
 
     async def __aexit__(
@@ -695,10 +701,6 @@ class StepStream:
                 await self._call.write(request)
         except NotFoundError as error:
             await self._follow(error)
-        except asyncio.InvalidStateError:
-            # the stream has ended; `receive` tells why, and follows the session if it moved
-            if self._unanswered is None:
-                raise
         return self._tag
 
     async def receive(self) -> StepAnswer:
