@@ -39,8 +39,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 certificate = /etc/tribod/tls/tls.crt
 key = /etc/tribod/tls/tls.key
 {{ end }}
+{{- if not $config.fleet }}
 [fleet]
 addresses = {{ include "tribod.name" . }}-{}.{{ include "tribod.name" . }}-headless:7410
+{{- end }}
 {{- end }}
 
 {{- define "tribod.drain" -}}
