@@ -55,6 +55,8 @@ DOCUMENTED = {
     "mujoco/test/engine/testdata/actuation/activation.xml": "a muscle without lengthrange",
     "mujoco/test/engine/testdata/core_smooth/ten_armature_offtree.xml": "armature over branches",
     "mujoco/test/engine/testdata/ray/hfield.xml": "height fields weigh nothing",
+    "menagerie/google_barkour_v0/scene_barkour.xml": "tribo begins at its keyframe named start",
+    "mujoco/python/mujoco/testdata/model.xml": "tribo begins at its keyframe named start",
     "menagerie/google_robot/": "a quadrangle that is neither convex nor flat",
     "menagerie/trossen_wxai/": "polygons that are neither convex nor flat",
     "dex-urdf/robots/arms/rm75/": "an OBJ file of several objects",
