@@ -15,6 +15,9 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
+ * Where all of that fails, Newton's rounds begin again from the caller's start with a quarter of the
+ * iterations: impulses that an earlier way leaves may be a worse start.
+ *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
  * statuses costs what the pattern of its system says (tb_newton_system_price). The history
  * (tb_solve_history) holds running averages of the cost of each way; the average of a way that
@@ -39,6 +42,8 @@ static const double HISTORY_DECAY = 0.98;    /* of an average, a solve that does
 
 /* Limits. */
 enum {
+    LEAST_RESERVING = 400,        /* iterations of the options, from which on some are reserved */
+    RESERVED_PART = 4,            /* one in so many is kept for Newton from the caller's start */
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
     LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
 };
@@ -431,6 +436,14 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
 }
 
+/* Newton's rounds from the caller's start, with the iterations kept for them. */
+TB_STATIC tb_status auto_begin_again(tb_choice *choice, tb_warm_start *warm)
+{
+    bool ended;
+    choice->limit = choice->options->maximum_iterations;
+    return auto_run(choice, TB_RUN_NEWTON, warm, choice->limit, &ended);
+}
+
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
                                   tb_warm_start *warm, tb_solution *solution)
 {
@@ -450,11 +463,16 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);
     choice.statuses = TB_ARENA_ARRAY(warm->scratch, uint8_t, problem->number_of_blocks);
+    const int32_t most = options->maximum_iterations;
+    if (most >= LEAST_RESERVING) choice.limit = most - most / RESERVED_PART;
     tb_status status = choice.start && choice.best && choice.speeds && choice.statuses
                            ? TB_OK
                            : TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
     if (status == TB_OK) status = auto_choose(&choice, warm);
+    if (status == TB_OK && solution->status == TB_NOT_CONVERGED && choice.limit < most &&
+        !solution->at_rounding)
+        status = auto_begin_again(&choice, warm);
     warm->last_factor = choice.last_factor;
     if (status == TB_OK) {
         solution->iterations = choice.iterations;
