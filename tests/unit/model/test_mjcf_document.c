@@ -319,8 +319,30 @@ START_TEST(texts_from_a_network_touch_no_files)
 }
 END_TEST
 
+START_TEST(empty_attributes_are_absent_ones)
+{
+    mjcf_case c = mjcf_load(
+        MJCF("<option timestep='' gravity=' '/><default><geom density='500'/></default>"
+             "<worldbody><body pos=''><joint axis='' damping=''/>"
+             "<geom name='' rgba='' size='.1' density='' mass='' fromto='\n' mesh='' material=''/>"
+             "</body></worldbody>"));
+    TEST_NEAR(tb_model_dt(c.model), 0.002, 0);
+    MJCF_NEAR3(c.model->gravity, 0, 0, -9.81);
+    TEST_NEAR(tb_model_total_mass(c.model), 500 * 4.0 / 3 * M_PI * 1e-3, 1e-12);
+    TEST_NEAR(c.model->dofs[0].damping, 0, 0);
+    mjcf_free(&c);
+
+    /* words of a list, classes and what an element must have */
+    mjcf_refuses(WORLD("<geom type='' size='1'/>"), TB_INVALID_ARGUMENT, 1, "type=\"\" is not");
+    mjcf_refuses(WORLD("<geom class='' size='1'/>"), TB_NOT_FOUND, 1, "default class ''");
+    mjcf_refuses(WORLD("<geom size=''/>"), TB_INVALID_ARGUMENT, 1, "size");
+    mjcf_refuses(WORLD("<body><joint/><inertial pos='' mass='1' diaginertia='1 1 1'/></body>"),
+                 TB_INVALID_ARGUMENT, 1, "attribute 'pos' is missing");
+}
+END_TEST
+
 TEST_MAIN(options_are_mujocos, what_has_no_effect_is_said_once_with_its_place,
           what_would_change_the_motion_is_refused, unknown_words_are_refused_with_element_and_line,
           numbers_that_are_none_are_refused_everywhere, hostile_documents_are_refused,
           includes_stand_where_they_are_named, includes_that_make_no_sense_are_refused,
-          texts_from_a_network_touch_no_files)
+          texts_from_a_network_touch_no_files, empty_attributes_are_absent_ones)

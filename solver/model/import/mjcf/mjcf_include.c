@@ -194,6 +194,23 @@ static tb_status check_tree(mjcf *m, const xmlNode *node, int32_t depth)
     return TB_OK;
 }
 
+/* Removes attributes without text: MuJoCo reads an empty list of numbers or an empty name as an
+ * absent one, so that it overrides no default. An empty class names no class and a type is a word
+ * of a list: their readers refuse both, as MuJoCo does. An empty prefix is a prefix. */
+static void drop_empty_attributes(xmlNode *node)
+{
+    for (xmlAttr *a = node->properties; a != NULL;) {
+        xmlAttr *next = a->next;
+        const char *text = a->children != NULL ? (const char *)a->children->content : NULL;
+        const bool empty = text == NULL || text[strspn(text, " \t\r\n")] == 0;
+        if (empty && !tb_xml_in_words("class childclass type prefix", (const char *)a->name))
+            xmlRemoveProp(a);
+        a = next;
+    }
+    for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c))
+        drop_empty_attributes((xmlNode *)c);
+}
+
 tb_status mjcf_check_tree(mjcf *m)
 {
     return check_tree(m, tb_xml_root(m->xml), 1);
@@ -209,5 +226,7 @@ tb_status mjcf_assemble(mjcf *m)
     if (status == TB_OK) status = expand_children(&a, m->xml, root, 0);
     for (int32_t i = 0; i < a.number_of_files; i++) free(a.files[i].path);
     free(a.files);
-    return status != TB_OK ? status : mjcf_check_tree(m);
+    if (status == TB_OK) status = mjcf_check_tree(m); /* bounds the depth, too */
+    if (status == TB_OK) drop_empty_attributes(root);
+    return status;
 }
