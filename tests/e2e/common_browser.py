@@ -194,7 +194,7 @@ class Browser:
 
     def wait(self, script: str, seconds: float = PATIENCE) -> Any:
         """Waits until the expression is true, and gives its value; an element is True."""
-        wrapped = f"(x => (x instanceof Node ? true : x))({script})"
+        wrapped = f"Promise.resolve({script}).then(x => (x instanceof Node ? true : x))"
         end = time.monotonic() + seconds
         while True:
             with contextlib.suppress(RuntimeError):
@@ -207,15 +207,25 @@ class Browser:
             time.sleep(0.05)
 
     def click(self, selector: str) -> None:
-        """A click with the mouse at the middle of an element, which is waited for."""
+        """A click with the mouse at the middle of an element, which is waited for.
+
+        It waits too until the element stays where it is for two frames and nothing covers it: a
+        click goes to a place, and what is there may change between the question and the click.
+        """
         found = f"document.querySelector({json.dumps(selector)})"
-        self.wait(f"!!{found}")
-        box = self.run(
-            f"(() => {{ const e = {found}; e.scrollIntoView({{ block: 'center' }});"
-            " const b = e.getBoundingClientRect();"
-            " return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+        x, y = self.wait(
+            "(async () => {"
+            f" const e = {found}; if (!e) return false;"
+            " e.scrollIntoView({ block: 'center' });"
+            " const place = () => { const b = e.getBoundingClientRect();"
+            " return [b.x + b.width / 2, b.y + b.height / 2]; };"
+            " const before = place();"
+            " for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);"
+            " const now = place(), top = document.elementFromPoint(...now);"
+            " return before.join() === now.join() && e.isConnected && top !== null &&"
+            " (e.contains(top) || top.contains(e)) && now; })()"
         )
-        self.mouse(*box)
+        self.mouse(x, y)
 
     def mouse(self, x: float, y: float) -> None:
         """A click at a place of the window."""

@@ -30,18 +30,18 @@ START_TEST(a_slowloris_client_is_cut_off)
     config.http_timeout_seconds = 0.5;
     start();
     double took = drip("", "a");
-    ck_assert_msg(took > 0.3 && took < 5, "in the request line: %g s", took);
+    ck_assert_msg(took > 0.3 && took < 20, "in the request line: %g s", took);
     took = drip("GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ", "b");
-    ck_assert_msg(took > 0.3 && took < 5, "in the headers: %g s", took);
+    ck_assert_msg(took > 0.3 && took < 20, "in the headers: %g s", took);
     took = drip("GET / HTTP/1.1\r\nHost: localhost\r\n", "X: y\r\n");
-    ck_assert_msg(took > 0.3 && took < 5, "in many headers: %g s", took);
+    ck_assert_msg(took > 0.3 && took < 20, "in many headers: %g s", took);
     took = drip("POST /tribo.v1.Test/Size HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                 "application/json\r\nContent-Length: 100000\r\n\r\n",
                 " ");
-    ck_assert_msg(took > 0.3 && took < 5, "in the body: %g s", took);
+    ck_assert_msg(took > 0.3 && took < 20, "in the body: %g s", took);
     /* so is one that says nothing */
     const int s = http_connect(at);
-    ck_assert(http_closes(s, 5));
+    ck_assert(http_closes(s, 30));
     close(s);
     EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
     stop();
@@ -143,9 +143,18 @@ START_TEST(an_upload_keeps_its_connection_and_a_trickle_does_not)
     close(upload);
     close(trickle);
 
-    /* all of them young uploads: the newcomer is refused, not one of them */
-    const int a = begin_upload(), b = begin_upload();
-    answer = post("Size", JSON, "{}");
+    /* all of them young uploads: the newcomer is refused, not one of them; once more where a busy
+     * machine has let them grow older than the grace */
+    int a, b;
+    for (;;) {
+        const double begun = seconds();
+        a = begin_upload(), b = begin_upload();
+        answer = post("Size", JSON, "{}");
+        if (seconds() - begun < 1) break;
+        http_answer_free(&answer);
+        close(a);
+        close(b);
+    }
     is_error(answer, 503, "unavailable", "too many connections are open: the limit is 2");
 
     /* a client that leaves in the middle of its body leaves nothing behind */
@@ -155,7 +164,7 @@ START_TEST(an_upload_keeps_its_connection_and_a_trickle_does_not)
     close(b);
     const double begin = seconds();
     EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
-    ck_assert_msg(seconds() - begin < 5, "%g s", seconds() - begin);
+    ck_assert_msg(seconds() - begin < 30, "%g s", seconds() - begin);
     stop();
 }
 END_TEST
@@ -451,7 +460,7 @@ START_TEST(tls_and_certificates_of_clients)
     /* a client that speaks no TLS is cut off */
     const int plain = http_connect(at);
     http_write(plain, HEALTH, strlen(HEALTH));
-    ck_assert(http_closes(plain, 5));
+    ck_assert(http_closes(plain, 30));
     close(plain);
     stop();
 
