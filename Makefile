@@ -89,6 +89,9 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 # tests do without it where there is none; `make fuzz` does not
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
+# its pages where Node can be had
+with_dashboard = BUILD=$(BUILD) deploy/deps.sh dashboard && $(SUBMAKE) dashboard || echo 'the daemon goes without its dashboard'
+
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
 .PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check helm-check deb
 .PHONY: check-ray check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
@@ -102,7 +105,7 @@ products: $(PRODUCTS) ## what `make install` installs
 
 demo: ## install what is missing, build, start the daemon and have it evaluate grasps of a mug
 	@BUILD=$(BUILD) deploy/deps.sh build python
-	@BUILD=$(BUILD) deploy/deps.sh dashboard || echo 'the daemon goes without its dashboard'
+	@$(with_dashboard)
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBOD=$(abspath $(B)/tribod) $(PYTHON) -m tribo.demo --data $(B)/demo
 
@@ -132,7 +135,8 @@ check-attack: ## attacks on the daemon under load (tests/attack and ATTACK_TESTS
 	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || exit 1; done
 
 image: ## a container image with the daemon, tribod:cpu; IMAGES="cpu gpu" builds both
-	@BUILD=$(BUILD) deploy/deps.sh image
+	@BUILD=$(BUILD) deploy/deps.sh build image
+	@$(with_dashboard)
 	@deploy/image/build.sh $(IMAGES)
 
 image-check: ## run that image as an operator would, and ask it for grasps from outside
@@ -147,6 +151,7 @@ helm-check: ## the Helm chart against the schemas of its kinds, then played and 
 
 deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb
+	@$(with_dashboard)
 	@NVCC=$(NVCC) BUILD=$(BUILD) deploy/deb.sh
 
 check-web: ## figures of the dashboard in a browser: frames/s, age, slowing of the client; ARGS="--seconds 60"

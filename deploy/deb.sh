@@ -13,6 +13,10 @@ tree=$build/tribod-$version
 rm -rf "$build"
 mkdir -p "$tree"
 git archive HEAD | tar -x -C "$tree"
+if [ -e "${BUILD:-build}/dashboard/dist/index.html" ]; then
+    mkdir -p "$tree/build/dashboard"
+    cp -r "${BUILD:-build}/dashboard/dist" "$tree/build/dashboard/"
+fi
 cp -r "$tree/deploy/debian" "$tree/debian"
 {
     echo "tribod ($version) unstable; urgency=medium"

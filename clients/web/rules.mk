@@ -5,6 +5,8 @@
 #   dist/               by Vite: index.html, assets/NAME-HASH.{js,css}, each with its FILE.br
 #   $(GEN)/dashboard.inc  dist/ as C; missing.html where Node or the packages are missing
 #   checked             tsc (strict) and ESLint have passed
+#
+# DASHBOARD_DIST names a dist/ that was built before, for images and packages: they need no Node.
 
 DASHBOARD := $(BUILD)/dashboard
 DASHBOARD_READY := $(shell command -v node >/dev/null && \
@@ -30,13 +32,18 @@ $(DASHBOARD_CHECKED): $(DASHBOARD)/sources
 	$(Q)cd $(DASHBOARD) && node_modules/.bin/tsc --noEmit && node_modules/.bin/eslint .
 	@touch $@
 
-$(GEN)/stamp.dashboard: text = $(or $(DASHBOARD_READY),no)
+# dist/ of the dashboard, unless it cannot be built here
+.PHONY: dashboard
+dashboard: $(if $(DASHBOARD_READY),$(DASHBOARD)/dist/index.html)
+
+DASHBOARD_DIST ?= $(if $(DASHBOARD_READY),$(DASHBOARD)/dist)
+$(GEN)/stamp.dashboard: text = $(or $(DASHBOARD_DIST),no)
 $(GEN)/stamp.dashboard: force
 	@mkdir -p $(@D)
 	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@
 
 $(GEN)/dashboard.inc: clients/web/embed.sh $(GEN)/stamp.dashboard \
-    $(if $(DASHBOARD_READY),$(DASHBOARD)/dist/index.html,clients/web/missing.html)
+    $(if $(DASHBOARD_DIST),$(DASHBOARD_DIST)/index.html,clients/web/missing.html)
 	@mkdir -p $(@D)/dashboard-missing
 	@cp clients/web/missing.html $(@D)/dashboard-missing/index.html
-	$(Q)clients/web/embed.sh $(if $(DASHBOARD_READY),$(DASHBOARD)/dist,$(@D)/dashboard-missing) > $@
+	$(Q)clients/web/embed.sh $(or $(DASHBOARD_DIST),$(@D)/dashboard-missing) > $@

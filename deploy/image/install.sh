@@ -14,6 +14,9 @@ if [ -n "$architectures" ]; then
     nvcc=$(deploy/find_nvcc.sh build)
     [ -n "$nvcc" ] || { echo 'install.sh: a plug-in is asked for, but there is no CUDA 13 compiler' >&2; exit 1; }
 fi
+dashboard=
+[ ! -e build/dashboard/dist/index.html ] || dashboard=build/dashboard/dist
 make -j"$(nproc)" install PREFIX=/usr SYSCONFDIR=/etc DESTDIR="$out" COMMIT="$commit" NVCC="$nvcc" \
+    DASHBOARD_DIST="$dashboard" \
     GPU_ARCHITECTURES="$architectures"
 strip --strip-unneeded "$out"/usr/bin/tribo "$out"/usr/bin/tribod "$out"/usr/lib/*.so.*.*

@@ -3,8 +3,9 @@
     make image-check
 
 The container has a read-only root, no capability and no privilege to gain; its volume is a folder
-of this script. Checked: health, the demo's grasps through the Python client, data that survive a
-new container, SIGTERM that drains, packages that are all used, and messages for wrong starts.
+of this script. Checked: health, the dashboard, the demo's grasps through the Python client, data
+that survive a new container, SIGTERM that drains, packages that are all used, and messages for
+wrong starts.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
@@ -123,6 +125,9 @@ def check_data(report: Report, folder: Path) -> None:
     try:
         report.check(container.wait(), f"ready within 20 s: {run('logs', NAME).stderr[-500:]}")
         check_grasps(report, container)
+        with urllib.request.urlopen(f"http://{container.http}/", timeout=20) as answer:
+            page = answer.read().decode()
+        report.check('<div id="app">' in page, f"the dashboard is in the image: {page[:300]}")
         with tribo.connect(container.grpc) as client:
             session = client.create_session(client.load(BALL, name="ball.xml"))
             before = session.step(50)
