@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ops/build.h"
+#include "ops/last_exit.h"
 #include "wire/descriptors.h"
 #include "keys_command.h"
 #include "ops/notify.h"
@@ -243,6 +244,28 @@ static sigset_t block_signals(void)
 /* ---- serving
  * ---------------------------------------------------------------------------------- */
 
+/* The file that tells the next process how this one ended. */
+static void tell_last_exit(td_server *server, tb_status written, const tb_error *error)
+{
+    if (written != TB_OK)
+        td_log_write(server->log, TB_LOG_WARNING, "last_exit.not_kept", "reason=%s",
+                     error->message);
+}
+
+static void begin_last_exit(td_server *server)
+{
+    int last;
+    tb_error error = {.status = TB_OK};
+    tell_last_exit(server, td_last_exit_begin(server->config->data, &last, &error), &error);
+    td_metrics_set(server->metrics, TD_METRIC_LAST_EXIT, last);
+}
+
+static void end_last_exit(td_server *server, int code)
+{
+    tb_error error = {.status = TB_OK};
+    tell_last_exit(server, td_last_exit_end(server->config->data, code, &error), &error);
+}
+
 /* The old configuration goes on where the new one is wrong. */
 static void reload(td_server *server, const command_line *line)
 {
@@ -300,6 +323,7 @@ static int serve(const command_line *line, const td_config *config)
         td_server_destroy(server);
         return fail("cannot start", &error, EXIT_FAILED);
     }
+    begin_last_exit(server);
     printf("ready grpc=%s http=%s\n", td_server_grpc_address(server),
            td_server_http_address(server));
     fflush(stdout);
@@ -313,6 +337,7 @@ static int serve(const command_line *line, const td_config *config)
                      "sessions=as_last_fetched_or_checkpointed");
     td_server_drain(server);
     if (atomic_load(&server->unsaved) && code == EXIT_FINE) code = EXIT_UNSAVED;
+    end_last_exit(server, code);
     td_server_destroy(server);
     return code;
 }

@@ -22,10 +22,12 @@ $(DASHBOARD)/sources: $(DASHBOARD_SOURCES) $(PROTO:%=proto/%) $(if $(DASHBOARD_R
 	    --es_out=$(DASHBOARD)/generated --es_opt=target=ts,import_extension=none $(DASHBOARD_PROTO)
 	@touch $@
 
+ifndef DASHBOARD_DIST
 $(DASHBOARD)/dist/index.html: $(DASHBOARD)/sources
 	$(call say,VITE,clients/web)
 	$(Q)cd $(DASHBOARD) && node_modules/.bin/vite build --logLevel warn
 	@touch $@
+endif
 
 $(DASHBOARD_CHECKED): $(DASHBOARD)/sources
 	$(call say,LINT,clients/web)

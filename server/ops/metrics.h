@@ -49,7 +49,9 @@ typedef struct td_metrics td_metrics;
     X(CONNECTIONS_DISPLACED, "tribod_connections_displaced_total", counter,                        \
       "Idle connections closed for new ones")                                                      \
     X(CONNECTIONS_GRPC, "tribod_grpc_connections", gauge, "gRPC connections open now")             \
-    X(GRPC_ABUSIVE, "tribod_grpc_abusive_total", counter, "gRPC connections ended for floods")
+    X(GRPC_ABUSIVE, "tribod_grpc_abusive_total", counter, "gRPC connections ended for floods")     \
+    X(LAST_EXIT, "tribod_last_exit_status", gauge,                                                 \
+      "Exit status of the process before, -1: it was killed, -2: there was none")
 
 typedef enum td_metric {
 #define TD_METRIC_ENUM(id, name, type, help) TD_METRIC_##id,

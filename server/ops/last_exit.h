@@ -1,0 +1,21 @@
+/* How the process before this one ended, over the same data folder. A card that is lost ends the
+ * daemon sooner than its metrics are asked for, so the next process tells it. */
+#ifndef SERVER_LAST_EXIT_H
+#define SERVER_LAST_EXIT_H
+
+#include "tribo.h"
+
+enum {
+    TD_LAST_EXIT_NONE = -2,  /* no process was here before, or there is no folder */
+    TD_LAST_EXIT_KILLED = -1 /* it did not come to its end: a crash, a kill, a power cut */
+};
+
+/* Reads the exit status of the last process from FOLDER/last_exit and writes there that this one
+ * runs; a folder of "" has neither. UNAVAILABLE if the file cannot be read or written; *last is
+ * set all the same. */
+tb_status td_last_exit_begin(const char *folder, int *last, tb_error *error);
+
+/* Writes this process's exit status. */
+tb_status td_last_exit_end(const char *folder, int status, tb_error *error);
+
+#endif
