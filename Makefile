@@ -93,7 +93,7 @@ with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c st
 with_dashboard = BUILD=$(BUILD) deploy/deps.sh dashboard && $(SUBMAKE) dashboard || echo 'the daemon goes without its dashboard'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check helm-check deb
+.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check helm-check alerts-check deb
 .PHONY: check-ray check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -148,6 +148,12 @@ helm-check: ## the Helm chart against the schemas of its kinds, then played and 
 	@BUILD=$(BUILD) deploy/deps.sh build python image helm
 	@$(SUBMAKE) $(PYTHON_CLIENT)
 	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/helm_check.py
+
+alerts-check: ## each alert of deploy/compose provoked under a real Prometheus, three minutes
+	@BUILD=$(BUILD) deploy/deps.sh build python alerts
+	@$(SUBMAKE) $(B)/tribod $(B)/tests/plugin/failing.so $(PYTHON_CLIENT)
+	@promtool test rules tests/deploy/alerts_test.yaml
+	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/alerts_check.py
 
 deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb

@@ -2,8 +2,9 @@
 # Installs what Tribod needs, by groups:
 #
 #   deploy/deps.sh [build] [test] [clang] [python] [dashboard] [web] [gpu] [fuzz] [clients]
-#                  [image] [deb] [ray] [learn] [peers] [gpu-peers]
-#   (none named: all but fuzz, clients, image, deb, ray, learn and the peers)
+#                  [image] [deb] [alerts] [ray] [learn] [peers]
+#                  [gpu-peers]
+#   (none named: all but fuzz, clients, image, deb, alerts, ray, learn and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
@@ -19,6 +20,7 @@
 #   deb     debhelper, help2man and lintian: `make deb`
 #   ray     Ray and pyarrow in the environment of python: `make check-ray`
 #   learn   torch, JAX, stable-baselines3, CoACD (5 GiB) in build/learn: `make check-learn`
+#   alerts  Prometheus, for `make alerts-check`; as a service it is not started
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
@@ -115,6 +117,7 @@ find_missing() {
             need help2man have help2man
             need lintian have lintian
             ;;
+        alerts) need prometheus have prometheus ;;
         image)
             if ! docker info >/dev/null 2>&1; then
                 need podman have podman
@@ -134,7 +137,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, ray, learn, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, alerts, ray, learn, peers, gpu-peers" >&2
             exit 2
             ;;
         esac

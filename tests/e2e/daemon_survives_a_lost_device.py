@@ -5,7 +5,9 @@ its last checkpoint. The device is a plug-in of the tests that fails on demand."
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -99,6 +101,14 @@ def lose(daemon: tribo.Daemon, switch: Path, data: dict[str, str]) -> None:
     report.check(re.search(r"device\.lost\b", log) is not None, "a line in the log")
 
 
+def last_exit(daemon: tribo.Daemon) -> int:
+    """What its metrics tell of the process before."""
+    with urllib.request.urlopen(f"http://{daemon.http}/metrics", timeout=20) as page:
+        found = re.search(rb"^tribod_last_exit_status (-?\d+)$", page.read(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
 def come_back(daemon: tribo.Daemon, data: dict[str, str]) -> None:
     """Everybody is there, as they were."""
     with daemon.connect() as client:
@@ -120,6 +130,7 @@ def main() -> None:
             report.case("lost"),
             tribo.Daemon(data=folder / "data", environment={**lost, **gpu}) as daemon,
         ):
+            report.equal(last_exit(daemon), -2, "no process was before the first")
             lose(daemon, switch, data)
         with (
             report.case("started anew on the device"),
@@ -128,8 +139,16 @@ def main() -> None:
                 environment={**lost, **gpu, "TRIBO_TEST_LOSE": str(folder / "never")},
             ) as daemon,
         ):
+            report.equal(last_exit(daemon), EXIT_DEVICE_LOST, "status of the last process")
             come_back(daemon, data)
             report.equal(daemon.stop(), 0, "it stops")
+        with report.case("ends of other kinds"):
+            with tribo.Daemon(data=folder / "data") as daemon:
+                report.equal(last_exit(daemon), 0, "after one that was told to stop")
+                os.kill(daemon.pid, signal.SIGKILL)
+                daemon.wait(30)
+            with tribo.Daemon(data=folder / "data") as daemon:
+                report.equal(last_exit(daemon), -1, "after one that was killed")
         with report.case("a backend that is not there"):
             none = {"TRIBO_GPU_PLUGIN": ""}
             try:
