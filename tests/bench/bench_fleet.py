@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""What a fleet's dispatcher, store and files cost, from the rates of one daemon on this machine.
+
+Usage: bench_fleet.py [--nodes 1000] [--grasps-a-day 1e9] (TRIBOD names the daemon, TRIBO_BUILD the
+build folder). Measured per grasp: processor time of `tribo.cluster` and of writing Parquet, bytes
+of a result on the wire, in Parquet and in a daemon's store, processor time of the store. A model
+multiplies them: sums over a day, and what one dispatcher process, which Python runs on one core,
+can take. Trials are short here, since none of these costs depends on how long a trial is; how many
+trials a second a node plays does, and `--node-rate` asks whether the nodes can play them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+import tribo
+from tribo.cluster import Cluster, to_parquet
+from tribo.v1 import grasp_pb2, grasp_pb2_grpc
+
+BUILD = Path(os.environ.get("TRIBO_BUILD", "build"))
+DAY = 86400
+ROUNDS = 3
+
+
+def job(folder: Path, grasps: int) -> dict[str, Any]:
+    """So many trials of a few steps each."""
+    for program in ("mug", "hand"):
+        path = BUILD / "tests" / "data" / program
+        subprocess.run([path, folder], check=True, stdout=subprocess.DEVNULL)
+    return {
+        "target": tribo.GraspObject(folder / "mug.obj", mass=0.3),
+        "hand": tribo.Hand(folder / "hand.xml"),
+        "poses": [
+            tribo.GraspPose((0, 0, 0.03 + 0.03 * i / grasps), (1, 0, 0, 0), name=f"g{i}", force=20)
+            for i in range(grasps)
+        ],
+        "protocol": tribo.Protocol(
+            close_seconds=0.01, lift=0.001, lift_seconds=0.01, hold_seconds=0.01
+        ),
+    }
+
+
+def processor_seconds(pid: int) -> float:
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(folder: Path, grasps: int) -> dict[str, float]:
+    """Costs a grasp: seconds and bytes."""
+    asked = job(folder, grasps)
+    dispatcher, parquet = [], []
+    with tribo.Daemon() as a, tribo.Daemon() as b, Cluster([a.grpc, b.grpc]) as cluster:
+        results = list(cluster.evaluate_grasps(**asked))
+        for _ in range(ROUNDS):
+            start = time.process_time()
+            for _ in cluster.evaluate_grasps(**asked):
+                pass
+            dispatcher.append((time.process_time() - start) / grasps)
+    file = folder / "results.parquet"
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        to_parquet(results, file)
+        parquet.append((time.process_time() - start) / grasps)
+    data = folder / "data"
+    with tribo.Daemon(data=data) as daemon, daemon.connect() as client:
+        list(client.evaluate_grasps(**asked))
+        start, used = time.monotonic(), processor_seconds(daemon.pid)
+        list(client.evaluate_grasps(**asked))
+        rate = grasps / (time.monotonic() - start)
+        played = processor_seconds(daemon.pid) - used
+    before = (data / "tribo.db").stat().st_size
+    with tribo.Daemon(data=data) as daemon, daemon.connect() as client:
+        used = processor_seconds(daemon.pid)
+        job_id = client.submit_grasps(**asked).id
+        while client.grasp_job(job_id).grasps_done < grasps:
+            time.sleep(0.05)
+        kept = processor_seconds(daemon.pid) - used
+        with grpc.insecure_channel(daemon.grpc) as channel:
+            answer = grasp_pb2_grpc.GraspStub(channel).GetGraspJob(
+                grasp_pb2.GetGraspJobRequest(id=job_id, maximum_results=min(grasps, 1000))
+            )
+    # a daemon that has ended has no log beside its file
+    stored = (data / "tribo.db").stat().st_size - before
+    return {
+        "dispatcher": statistics.median(dispatcher),
+        "parquet": statistics.median(parquet),
+        "parquet_bytes": file.stat().st_size / grasps,
+        "wire_bytes": answer.ByteSize() / len(answer.results),
+        "store": max(0.0, kept - played) / grasps,
+        "store_bytes": stored / grasps,
+        "rate": rate,
+    }
+
+
+def print_model(cost: dict[str, float], nodes: int, grasps_a_day: float, node_rate: float) -> None:
+    """The day of a fleet."""
+    rate = grasps_a_day / DAY
+    gigabytes = grasps_a_day / 1e9
+    rows = [
+        ("grasps/s of the fleet", f"{rate:,.0f}"),
+        ("grasps/s of a node", f"{rate / nodes:,.1f}"),
+        (
+            "share of a node's trial rate",
+            f"{rate / nodes / node_rate:.1%} of {node_rate:,.0f}/s",
+        ),
+        ("dispatcher: us a grasp", f"{1e6 * cost['dispatcher']:.0f}"),
+        ("dispatcher: grasps/s of one process", f"{1 / cost['dispatcher']:,.0f}"),
+        ("dispatcher: processes", f"{math.ceil(rate * cost['dispatcher'])}"),
+        ("wire: bytes a result", f"{cost['wire_bytes']:.0f}"),
+        ("wire: MB/s of the fleet", f"{rate * cost['wire_bytes'] / 1e6:.1f}"),
+        (
+            "Parquet: us and bytes a grasp",
+            f"{1e6 * cost['parquet']:.0f}, {cost['parquet_bytes']:.0f}",
+        ),
+        (
+            "Parquet: cores, GB a day",
+            f"{rate * cost['parquet']:.2f}, {gigabytes * cost['parquet_bytes']:,.0f}",
+        ),
+        ("store: us and bytes a grasp", f"{1e6 * cost['store']:.0f}, {cost['store_bytes']:.0f}"),
+        (
+            "store: GB a day of a node, of the fleet",
+            f"{gigabytes * cost['store_bytes'] / nodes:,.2f}, "
+            f"{gigabytes * cost['store_bytes']:,.0f}",
+        ),
+    ]
+    print(f"| {nodes:,} nodes, {grasps_a_day:,.0f} grasps a day | |\n|---|---|")
+    for what, value in rows:
+        print(f"| {what} | {value} |")
+
+
+def main() -> None:
+    """Measures, then multiplies."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--grasps-a-day", type=float, default=1e9)
+    parser.add_argument("--node-rate", type=float, help="trials/s of a node; default: this one's")
+    parser.add_argument("--measured", type=int, default=500, help="grasps of a measurement")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tribod-fleet-") as folder:
+        cost = measure(Path(folder), options.measured)
+    node_rate = options.node_rate or cost["rate"]
+    print_model(cost, options.nodes, options.grasps_a_day, node_rate)
+
+
+if __name__ == "__main__":
+    main()
