@@ -131,8 +131,10 @@ check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 check-attack: ## attacks on the daemon under load (tests/attack and ATTACK_TESTS), one after the other
 	@BUILD=$(BUILD) deploy/deps.sh build python
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT)
-	@for s in $(call only,$(filter-out %/frames.py,$(wildcard tests/attack/*.py)) $(ATTACK_TESTS)); do echo "== $$s"; \
-	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || exit 1; done
+	@failed=; \
+	for s in $(call only,$(filter-out %/frames.py,$(wildcard tests/attack/*.py)) $(ATTACK_TESTS)); do echo "== $$s"; \
+	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || failed="$$failed $$s"; done; \
+	[ -z "$$failed" ] || { echo "attacks that failed:$$failed" >&2; exit 1; }
 
 image: ## a container image with the daemon, tribod:cpu; IMAGES="cpu gpu" builds both
 	@BUILD=$(BUILD) deploy/deps.sh build image
