@@ -93,7 +93,8 @@ struct tbc_line {
     tbc_exchange *exchanges;
     int count; /* of exchanges, and of threads that are about to begin one */
     bool pinged;
-    bool spins; /* there are processors to poll on */
+    bool spins;         /* there are processors to poll on */
+    int64_t average_ns; /* of waits for answers to unary calls */
     int64_t heard_ns, pinged_ns;
 };
 
@@ -132,7 +133,7 @@ struct tbc_exchange {
     int64_t deadline_ns;
     pthread_cond_t changed;
     bool waiting;
-    int64_t average_ns; /* of waits for a message */
+    int64_t average_ns; /* of waits for a message; begins with the line's */
 
     const uint8_t *out; /* borrowed from the sender while it waits */
     size_t out_size, out_at;

@@ -10,7 +10,6 @@
 #include "client_internal.h"
 
 enum { MOST_HEADERS = 10 };
-static const int64_t FIRST_AVERAGE_NS = 100000;
 
 /* ---- the end ---- */
 
@@ -260,9 +259,9 @@ tbc_exchange *tbc_exchange_open(tbc_line *line, const char *path, const char *au
     x->line = line;
     x->deadline_ns = deadline_ns;
     x->code = -1;
-    x->average_ns = FIRST_AVERAGE_NS;
 
     pthread_mutex_lock(&line->lock);
+    x->average_ns = line->average_ns;
     const bool good = !line->going && !line->failed && submit(x, path, authorization, encoding);
     if (good) {
         x->next = line->exchanges;

@@ -160,6 +160,8 @@ static void drive(tbc_line *line, tbc_exchange *x)
         int64_t waited = tbc_now_ns() - begin;
         if (waited > LONGEST_SPIN_NS) waited = LONGEST_SPIN_NS;
         x->average_ns = (7 * x->average_ns + waited) / 8;
+        /* a unary call waits once: the next one begins with what this one found */
+        if (x->half_closed) line->average_ns = (7 * line->average_ns + waited) / 8;
         if (!line->failed) tbc_line_receive(line);
     }
     line->driven = false;
@@ -257,6 +259,7 @@ tbc_line *tbc_line_open(const tbc_target *target, int64_t deadline_ns, char reas
     if (line == NULL) return NULL;
     line->target = *target;
     line->heard_ns = tbc_now_ns();
+    line->average_ns = LONGEST_SPIN_NS;
     /* once: the C library reads a file for it */
     line->spins = sysconf(_SC_NPROCESSORS_ONLN) >= PROCESSORS_TO_SPIN;
     pthread_mutex_init(&line->lock, NULL);

@@ -16,6 +16,18 @@ bool td_edge_forwards(const td_config *config, const char *name, size_t size)
     return false;
 }
 
+uint64_t td_edge_forwarding_lengths(const td_config *config)
+{
+    uint64_t lengths = 0;
+    for (const char *item = config->forwarding_headers; *item != '\0';) {
+        item += strspn(item, " ,");
+        const size_t length = strcspn(item, " ,");
+        if (length > 0) lengths |= UINT64_C(1) << (length < 63 ? length : 63);
+        item += length;
+    }
+    return lengths;
+}
+
 /* A name or address of this machine's loopback, with a port or without, and nothing behind it. */
 static bool host_is_loopback(const char *host)
 {

@@ -9,6 +9,9 @@
 /* Whether a header's name is one that proxies add: one of [http] forwarding_headers, whatever the
  * case. */
 bool td_edge_forwards(const td_config *, const char *name, size_t size);
+/* Bit n is set if [http] forwarding_headers has a name of n characters (63: or more): most headers
+ * of a call are dismissed by their length. */
+uint64_t td_edge_forwarding_lengths(const td_config *);
 /* True if the caller counts as on loopback: the connection is, no proxy is configured ([http]
  * behind_proxy) or has left a header (`forwarded`), and `host` (Host or :authority, NULL: none)
  * names this machine's loopback. A page on the Internet that resolves its name to this machine (DNS

@@ -107,6 +107,7 @@ struct rpc_loop {
 struct td_rpc {
     td_server *server;
     rpc_limits limits;
+    uint64_t forwarding_lengths; /* see edge.h */
     rpc_loop loops[RPC_MOST_LOOPS];
     int loop_count, next_loop;
     int listeners[RPC_LISTENERS];

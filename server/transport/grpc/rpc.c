@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "call/edge.h"
 #include "transport/grpc/grpc_internal.h"
 
 /* s; for clients to hang up after the last call */
@@ -39,6 +40,7 @@ static tb_status rpc_make(td_server *server, td_rpc **made, tb_error *error)
     rpc->server = server;
     rpc->spare = -1;
     rpc->limits = rpc_limits_of(server->config);
+    rpc->forwarding_lengths = td_edge_forwarding_lengths(server->config);
     atomic_init(&rpc->incoming, 0);
     *made = rpc;
     return TB_OK;

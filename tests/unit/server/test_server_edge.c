@@ -17,7 +17,11 @@ START_TEST(headers_of_proxies_make_strangers)
     snprintf(c.forwarding_headers, sizeof c.forwarding_headers, "X-Mine");
     ck_assert(td_edge_forwards(&c, "x-mine", 6));
     ck_assert(!td_edge_forwards(&c, "Via", 3));
+    ck_assert_uint_eq(td_edge_forwarding_lengths(&c), 1 << 6);
+    snprintf(c.forwarding_headers, sizeof c.forwarding_headers, "Via, X-%080d", 1);
+    ck_assert_uint_eq(td_edge_forwarding_lengths(&c), 1 << 3 | UINT64_C(1) << 63);
     c.forwarding_headers[0] = '\0';
+    ck_assert_uint_eq(td_edge_forwarding_lengths(&c), 0);
     ck_assert(!td_edge_forwards(&c, "Via", 3));
     ck_assert(!td_edge_forwards(&c, "", 0));
 }
