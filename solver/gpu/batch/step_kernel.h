@@ -143,6 +143,7 @@ TB_STATIC int32_t step_of_course(const tb_gpu_world *world)
 }
 
 #if KERNEL == 0 || KERNEL == 4
+#ifndef TB_UNIT_WARP
 TB_STATIC void load_step(const tb_gpu_launch *launch, tb_gpu_world *world, saved_step *saved,
                          shared_step *shared)
 {
@@ -156,7 +157,6 @@ TB_STATIC void load_step(const tb_gpu_launch *launch, tb_gpu_world *world, saved
     tb_team_sync();
 }
 
-#ifndef TB_UNIT_WARP
 /* Applies the course's inputs, then begins the world's step in the same memory. */
 TB_STATIC tb_status begin(shared_step *shared, const tb_gpu_launch *launch, tb_gpu_world *world,
                           tb_certificate *certificate)
@@ -214,120 +214,7 @@ TB_STATIC void end_step(const tb_gpu_launch *launch, tb_gpu_world *world, tb_sta
 }
 
 #ifdef TB_UNIT_WARP
-TB_STATIC void choose_next_of_all(tb_gpu_world *world)
-{
-    tb_team_sync();
-    if (TB_LEADER) choose_next(world);
-    tb_team_sync();
-}
-
-/* Whether the course wants to know of each step. */
-TB_STATIC bool records(const tb_course *course)
-{
-    return course->steps > 0 && (course->q || course->touches || course->certificates);
-}
-
-TB_STATIC void give_world(const warp_keep *keep, tb_gpu_world *world, const warp_errors *errors)
-{
-    tb_certificate certificate;
-    choose_next_of_all(world);
-    warp_give(keep);
-    warp_certify(keep, &keep->now, errors, &certificate);
-    if (TB_LEADER) world->state.certificate = certificate;
-    tb_team_sync();
-}
-
-/* Gives the world back, and what all steps of the launch have come to. */
-TB_STATIC void leave_world(const warp_keep *keep, tb_gpu_world *world, int32_t made,
-                           const warp_errors *errors, const warp_errors *worst)
-{
-    tb_certificate sum;
-    if (made == 0) return;
-    const bool given = records(&world->course);
-    if (!given) give_world(keep, world, errors);
-    warp_certify(keep, &keep->sum, worst, &sum);
-    tb_team_sync();
-    if (TB_LEADER) {
-        if (!given) world->steps_left -= made;
-        tb_certificate_add(&world->merged, &sum);
-    }
-    tb_team_sync();
-}
-
-/* Records a step that has been made. */
-TB_STATIC void record_step(const warp_keep *keep, tb_gpu_world *world, const warp_errors *errors)
-{
-    give_world(keep, world, errors);
-    tb_course_record_outputs(&world->state, &world->course, step_of_course(world),
-                             &world->state.certificate);
-    tb_team_sync();
-    if (TB_LEADER) world->steps_left--;
-    tb_team_sync();
-}
-
-TB_STATIC tb_status take_world(const tb_gpu_launch *launch, tb_gpu_world *world, saved_step *saved,
-                               shared_step *shared)
-{
-    warp_keep *keep = &shared->keep;
-    load_step(launch, world, saved, shared);
-    if (world->state.next_capacity < WARP_ITEMS)
-        return tb_state_reserve_next(&world->state, WARP_ITEMS);
-    const tb_status status = warp_take(keep, &world->state, &launch->options, &shared->workspace);
-    if (TB_LEADER && status == TB_OK && world->course.steps > 0 && world->course.controls)
-        keep->course_controls =
-            world->course.controls +
-            (int64_t)step_of_course(world) * world->state.model->number_of_actuators;
-    tb_team_sync();
-    return status;
-}
-
-/* All steps of a world until one that the general kernel has to make. */
-TB_STATIC void go_alone(const tb_gpu_launch *launch, tb_gpu_world *world, saved_step *saved)
-{
-    shared_step *shared = shared_step_of_team();
-    warp_keep *keep = &shared->keep;
-    size_t bytes;
-    warp_problem *problem = (warp_problem *)tb_team_fast(&bytes);
-    if (TB_LEADER) {
-        world->status = TB_OK;
-        world->contacts_needed = 0;
-        world->arena_needed = 0;
-    }
-    tb_team_sync();
-    if (world->steps_left == 0) return;
-    const int32_t steps = launch->steps < world->steps_left ? launch->steps : world->steps_left;
-    const bool tells = records(&world->course);
-    tb_status status = TB_DIVERGED;
-    if (world->state.status != TB_DIVERGED) status = take_world(launch, world, saved, shared);
-    warp_errors errors = {0, 0, 0}, worst = {0, 0, 0};
-    int32_t made = 0;
-    TB_ROLLED
-    while (made < steps && status == TB_OK) {
-        TB_STAGES_BEGIN();
-        TB_STAGE_DONE(TB_STAGE_ARRAYS);
-        warp_errors now;
-        status = warp_step(keep, problem, &now);
-        if (status != TB_OK) break;
-        errors = now;
-        worst.penetration = tb_larger(worst.penetration, now.penetration);
-        worst.cone = tb_larger(worst.cone, now.cone);
-        worst.complementarity = tb_larger(worst.complementarity, now.complementarity);
-        if (tells) record_step(keep, world, &errors);
-        made++;
-    }
-    leave_world(keep, world, made, &errors, &worst);
-    if (status == TB_OK) return;
-    tb_certificate certificate;
-    memset(&certificate, 0, sizeof certificate);
-    if (status == TB_DIVERGED) status = freeze(&world->state, &certificate, 0, NULL);
-    if (status != TB_UNSUPPORTED) {
-        end_step(launch, world, status, shared->workspace.arena.peak, &certificate);
-        return;
-    }
-    tb_team_sync(); /* all have read the status */
-    if (TB_LEADER) world->status = status;
-    tb_team_sync();
-}
+#include "gpu/batch/small/warp_kernel.h"
 #else
 /* All steps of a world, whatever the others do. */
 TB_STATIC void go_alone(const tb_gpu_launch *launch, tb_gpu_world *world, saved_step *saved)
@@ -355,7 +242,11 @@ TB_STATIC void go_alone(const tb_gpu_launch *launch, tb_gpu_world *world, saved_
 
 TB_STATIC void step_slot(const tb_gpu_launch *launch, int32_t slot)
 {
+#ifdef TB_UNIT_WARP
+    go_by_warp(launch, slot);
+#else
     go_alone(launch, &launch->worlds[launch->first + slot], saved_step_of(launch, slot));
+#endif
 }
 #else
 /* Does this part's work where a world stands before it. */
@@ -497,6 +388,16 @@ TB_STATIC void count_block(const tb_gpu_launch *launch, int which)
 /* names of this precision, after what they stand for has been put in */
 #define KERNEL_SYMBOL(name) TB_SYMBOL(name)
 #define step_kernel         KERNEL_SYMBOL(KERNEL_NAME)
+#ifdef TB_UNIT_WARP
+#define warp_prepare_kernel KERNEL_SYMBOL(tb_gpu_prepare_warp)
+extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
+    warp_prepare_kernel(const __grid_constant__ tb_gpu_launch launch)
+{
+    const int32_t slot = (int32_t)blockIdx.x;
+    if (is_slot(&launch, slot)) prepare_model(&launch, slot);
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS_AT_ONCE)
     step_kernel(const __grid_constant__ tb_gpu_launch launch)
 {
@@ -571,6 +472,10 @@ extern "C" cudaError_t KERNEL_SYMBOL(KERNEL_START)(const tb_gpu_launch *launch, 
     const int32_t lanes = launch->lanes[KERNEL % TB_GPU_KERNELS],
                   worlds = TB_GPU_BLOCK_THREADS / lanes;
     const int32_t blocks = (launch->slots + worlds - 1) / worlds;
+#ifdef TB_UNIT_WARP
+    warp_prepare_kernel<<<(unsigned)blocks, TB_GPU_BLOCK_THREADS,
+                          shared_bytes(launch, (size_t)worlds), stream>>>(*launch);
+#endif
     step_kernel<<<(unsigned)blocks, dim3((unsigned)lanes, (unsigned)worlds),
                   shared_bytes(launch, (size_t)worlds), stream>>>(*launch);
     return cudaGetLastError();

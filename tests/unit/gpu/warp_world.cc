@@ -27,7 +27,12 @@ static void play_lane(void *context, int32_t lane)
     tb_status status = TB_OK;
     if (job->course)
         status = tb_course_apply_inputs(job->state, job->course, job->step, &p->workspace.arena);
-    if (status == TB_OK) status = warp_take(&p->keep, job->state, job->options, &p->workspace);
+    if (status == TB_OK) {
+        warp_arena *own = (warp_arena *)job->memory;
+        tb_team_sync();
+        warp_put_common(own, job->state, job->options, &p->workspace);
+        status = warp_take(&p->keep, &own->common, &own->record, job->state, job->options);
+    }
     if (status == TB_OK) status = warp_step(&p->keep, (warp_problem *)shared, &errors);
     if (status == TB_OK) {
         warp_give(&p->keep);
@@ -46,12 +51,13 @@ tb_status warp_world_step(device_job *job, tb_certificate *certificate)
     static play p;
     p = (play){};
     p.job = job;
-    tb_arena_over(&p.workspace.arena, job->memory, job->bytes);
+    const size_t own = (sizeof(warp_arena) + 63) / 64 * 64; // the tables lie before the arena
+    tb_arena_over(&p.workspace.arena, (unsigned char *)job->memory + own, job->bytes - own);
     memset(shared, 0xff, sizeof shared);
     team_play(32, play_lane, &p);
     for (int32_t i = 1; i < 32; i++)
         if (p.status[i] != p.status[0]) __builtin_trap(); // lanes that disagree would hang a card
-    job->wanted = p.workspace.arena.peak;
+    job->wanted = own + p.workspace.arena.peak;
     *certificate = p.certificate;
     return p.status[0];
 }

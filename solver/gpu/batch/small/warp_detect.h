@@ -65,11 +65,11 @@ TB_STATIC tb_box warp_box(const tb_posed_shape *shape)
 /* The lane's shape; false if its box has left the range of numbers. */
 TB_STATIC bool warp_place_shape(const warp_keep *keep, const warp_sight *sight)
 {
-    const warp_tables *t = keep->tables;
+    const warp_common *t = keep->common;
     const int32_t lane = tb_team_lane();
     if (lane >= keep->shapes) return true;
     warp_shape *s = &sight->shapes[lane];
-    const int32_t body = t->body[lane];
+    const int32_t body = t->body_of[lane];
     const warp_body *b = &keep->body[body];
     tb_pose local;
     tb_posed_shape posed;
@@ -81,7 +81,7 @@ TB_STATIC bool warp_place_shape(const warp_keep *keep, const warp_sight *sight)
     posed.size = tb_v3(NUMBER(WARP_SIZE), NUMBER(WARP_SIZE + 1), NUMBER(WARP_SIZE + 2));
     const tb_real spin = tb_v3_length(b->spin) * NUMBER(WARP_REACH);
 #undef NUMBER
-    const int32_t place = keep->model->colliding_shapes[lane];
+    const int32_t place = t->place[lane];
     posed.type = (tb_shape_type)t->type[lane];
     posed.pose = tb_pose_mul(&b->pose, &local);
     posed.hull = NULL, posed.mesh = NULL, posed.field = NULL;

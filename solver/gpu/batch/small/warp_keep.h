@@ -1,10 +1,10 @@
 /* The data that a warp keeps of its world from step to step (warp_fits.h); loading a world and storing
  * it.
  *
- * Shared memory holds the state in working precision, the bodies and the last step's impulses. The
- * arena holds what only changes from launch to launch, as columns of 32 lanes: shapes, candidate
- * pairs and their surfaces. The state in global memory is written when the warp leaves the world, or
- * where a course records a step. */
+ * Shared memory holds the state in working precision, the bodies and the last step's impulses. Numbers
+ * of the model that no step changes, tables of warp_common, are made once a launch and read by all
+ * worlds of the model, so that the cache has them once. The state in global memory is written when the
+ * warp leaves the world, or where a course records a step. */
 #ifndef TB_GPU_WARP_KEEP_H
 #define TB_GPU_WARP_KEEP_H
 
@@ -28,13 +28,8 @@ typedef struct warp_body {
     tb_pose pose;           /* of its frame */
     tb_vec3 velocity, spin; /* of its origin, m/s; rad/s; world */
     tb_vec3 centre;         /* of mass of a free body, world; of another its origin */
-    tb_vec3 base;           /* of a sliding body: its origin where all slides are zero */
     /* motion without impulses of rows: of a free body's centre, of all points of another body */
     double free_velocity[3], free_spin[3];
-    int32_t dof;                /* first of its free joint; -1: none */
-    uint32_t slides;            /* dofs that move it */
-    uint32_t tree;              /* dofs that a row on it is whitened over */
-    tb_real root, spin_root[9]; /* of a free body: inverse roots of mass and inertia, lower */
 } warp_body;
 
 /* Feature, impulse and status of the last step's blocks, for the warm start. */
@@ -70,14 +65,64 @@ enum {
     WARP_RECORD_NUMBERS = WARP_OF_VELOCITY + 3
 };
 
-/* In the arena. */
-typedef struct warp_tables {
-    tb_real shape[WARP_SHAPE_NUMBERS][WARP_LANES]; /* size, pose in the body's frame, reach */
-    int32_t type[WARP_LANES], body[WARP_LANES];
-    tb_real record[WARP_RECORD_NUMBERS][WARP_LANES]; /* of the last step's contacts */
-    int32_t kind[WARP_LANES], pair[WARP_LANES];      /* rows; candidate; likewise */
-    tb_world world;                                  /* the general stages' arrays */
-} warp_tables;
+/* A body's numbers that stay. */
+typedef struct warp_model_body {
+    tb_pose pose; /* where all coordinates are zero */
+    tb_vec3 com;  /* centre of mass of a free body, in its frame */
+    int32_t dof, coordinate;    /* first ones of its free joint; dof -1: it has none */
+    uint32_t slides;            /* dofs that move it */
+    uint32_t tree;              /* dofs that a row on it is whitened over */
+    tb_real root, spin_root[9]; /* of a free body: inverse roots of mass and inertia, lower */
+    bool single_free;
+} warp_model_body;
+
+/* A row that a joint or an actuator may have. */
+typedef struct warp_model_row {
+    int32_t dof, coordinate, memory; /* memory: its place in the state's memory of rows */
+    tb_real on, bound;               /* on: of an actuator its gear; bound: friction, N, or limit */
+} warp_model_row;
+
+/* A dof that is a slide. */
+typedef struct warp_model_dof {
+    int32_t coordinate;
+    tb_real damping, stiffness, spring_reference;
+} warp_model_dof;
+
+/* Numbers of a model that no step changes, of all worlds of a launch that have it. */
+typedef struct warp_common {
+    tb_status status; /* OK: the rest is valid */
+    size_t peak;      /* bytes of the arena behind warp_arena that it took */
+    const tb_model *model;
+    const warp_candidate *candidates;
+    tb_contact_timing timing;
+    tb_real ahead, margin; /* s, of the sweep; m */
+    int32_t bodies, dofs, coordinates, shapes, actuators, dry_dofs, number_of_candidates,
+        possible_rows;
+    uint32_t slides;                                  /* dofs that are slides */
+    tb_real shape[WARP_SHAPE_NUMBERS][WARP_LANES];    /* size, pose in the body's frame, reach */
+    int32_t type[WARP_LANES], place[WARP_LANES];      /* place: in the model's list of shapes */
+    uint8_t body_of[WARP_LANES];
+    warp_model_body body[WARP_BODIES];
+    warp_model_dof dof[WARP_DOFS];
+    warp_model_row row[WARP_JOINT_ROWS];
+    tb_real bias[WARP_DOFS];                  /* N, of slides: gravity */
+    tb_vec3 axes[WARP_DOFS];                  /* of slides, world */
+    tb_real roots[WARP_DOFS][WARP_DOFS];      /* slides: v = roots s, whitened row = row roots */
+    tb_vec3 whitened[WARP_BODIES][WARP_DOFS]; /* a point of the body's velocity for s of a slide */
+} warp_common;
+
+/* Contacts of the last step, for their records. */
+typedef struct warp_record {
+    tb_real number[WARP_RECORD_NUMBERS][WARP_LANES];
+    int32_t kind[WARP_LANES], pair[WARP_LANES]; /* rows; candidate */
+} warp_record;
+
+/* At the beginning of a world's arena. */
+typedef struct warp_arena {
+    warp_common common; /* valid in one world of each model (warp_kernel.h) */
+    warp_record record;
+    tb_world world; /* arrays of the general stages, while `common` is made */
+} warp_arena;
 
 /* Numbers of the last step, or their sums over the steps of the launch. */
 typedef struct warp_sums {
@@ -94,36 +139,34 @@ typedef struct warp_keep {
     const tb_model *model;
     tb_state *state; /* in global memory */
     const tb_step_options *options;
-    warp_tables *tables;
+    const warp_common *common;
+    warp_record *record;
     const warp_candidate *candidates;
     const double *course_controls; /* of the next step; NULL: they stay */
     tb_contact_timing timing;
     tb_real ahead, margin; /* s, of the sweep; m */
     double tolerance, time;
     int64_t steps;
-    int32_t bodies, dofs, coordinates, shapes, number_of_candidates, possible_rows;
+    int32_t bodies, dofs, coordinates, shapes, actuators, number_of_candidates, possible_rows;
     uint32_t slides; /* dofs that are slides */
     tb_real q[WARP_COORDINATES], u[WARP_COLUMNS], u_free[WARP_COLUMNS], force[WARP_COLUMNS],
-        applied[WARP_COLUMNS], push[WARP_COLUMNS], bias[WARP_COLUMNS];
+        applied[WARP_COLUMNS], push[WARP_COLUMNS];
     double controls[WARP_ACTUATORS], actuator_force[WARP_ACTUATORS]; /* N, of the last step */
     double pushing[WARP_ACTUATORS]; /* N, of actuators without a row */
     tb_actuator_law laws[WARP_ACTUATORS];
     warp_body body[WARP_BODIES];
-    tb_vec3 axes[WARP_DOFS];                  /* of slides, world */
-    tb_real roots[WARP_DOFS][WARP_DOFS];      /* slides: v = roots s, whitened row = row roots */
-    tb_vec3 whitened[WARP_BODIES][WARP_DOFS]; /* a point of the body's velocity for s of a slide */
-    tb_real row_impulse[WARP_JOINT_ROWS];     /* by possible row */
-    uint8_t row_status[WARP_JOINT_ROWS];      /* 1 + status; 0: there was no row */
-    uint8_t row_of[WARP_JOINT_ROWS];          /* possible row of a block */
-    uint16_t pairs[WARP_POINT_SLOTS];         /* candidates that are near */
-    uint8_t counts[WARP_POINT_SLOTS];         /* their points */
+    tb_real row_impulse[WARP_JOINT_ROWS]; /* by possible row */
+    uint8_t row_status[WARP_JOINT_ROWS];  /* 1 + status; 0: there was no row */
+    uint8_t row_of[WARP_JOINT_ROWS];      /* possible row of a block */
+    uint16_t pairs[WARP_POINT_SLOTS];     /* candidates that are near */
+    uint8_t counts[WARP_POINT_SLOTS];     /* their points */
     uint8_t slot_of[WARP_ITEMS], point_of[WARP_ITEMS]; /* of a contact */
     int32_t joint_rows, contacts;
     warp_last last;
     warp_sums now, sum;
 } warp_keep;
 
-/* ---- taking it up ---- */
+/* ---- tables of a model ---- */
 
 /* Dofs of slides above a body. */
 TB_STATIC uint32_t slides_of(const tb_model *m, int32_t body)
@@ -135,7 +178,7 @@ TB_STATIC uint32_t slides_of(const tb_model *m, int32_t body)
     return bits;
 }
 
-TB_STATIC void take_free_body(const tb_model *m, int32_t index, warp_body *b)
+TB_STATIC void put_free_body(const tb_model *m, int32_t index, warp_model_body *b)
 {
     const tb_model_body *body = &m->bodies[index];
     const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
@@ -150,55 +193,96 @@ TB_STATIC void take_free_body(const tb_model *m, int32_t index, warp_body *b)
     c[7] = (a[7] - c[6] * c[3]) / c[4];
     c[8] = tb_sqrt(a[8] - c[6] * c[6] - c[7] * c[7]);
     b->root = 1 / tb_sqrt(TB_R(body->mass));
+    b->com = tb_v3_load(body->com);
     b->dof = body->dof;
+    b->coordinate = m->joints[body->joint].coordinate;
+    b->single_free = m->trees[body->tree].single_free;
 }
 
-TB_STATIC void take_body(warp_keep *keep, int32_t index)
+TB_STATIC void put_body(const tb_world *w, int32_t index, warp_model_body *b)
 {
-    const tb_world *w = &keep->tables->world;
-    const tb_model *m = keep->model;
-    warp_body *b = &keep->body[index];
+    const tb_model *m = w->model;
     b->dof = -1;
     b->slides = slides_of(m, index);
     b->tree = 0;
     b->pose = w->dynamics.poses[index];
-    b->base = b->centre = b->pose.position;
-    b->velocity = b->spin = tb_v3(0, 0, 0);
-    for (int k = 0; k < 3; k++) b->free_velocity[k] = b->free_spin[k] = 0;
-    if (m->bodies[index].tree >= 0 && b->slides == 0) take_free_body(m, index, b);
+    if (m->bodies[index].tree >= 0 && b->slides == 0) put_free_body(m, index, b);
 }
 
 /* Column `dof` of the slides' inverse root: H^-1 of a unit vector. */
-TB_STATIC void take_root(warp_keep *keep, int32_t dof)
+TB_STATIC void put_root(const tb_world *w, int32_t dof, warp_common *c)
 {
-    const tb_world *w = &keep->tables->world;
     double x[WARP_DOFS];
     for (int i = 0; i < WARP_DOFS; i++) x[i] = i == dof;
     tb_dynamics_unwhiten_tree(&w->dynamics, &w->model->trees[w->model->dofs[dof].tree], x);
-    for (int i = 0; i < WARP_DOFS; i++) keep->roots[i][dof] = TB_R(x[i]);
+    for (int i = 0; i < WARP_DOFS; i++) c->roots[i][dof] = TB_R(x[i]);
 }
 
 /* The velocity that every point of a sliding body gets from one whitened dof. */
-TB_STATIC void whiten_body(warp_keep *keep, int32_t index)
+TB_STATIC void whiten_body(warp_common *c, int32_t index)
 {
-    warp_body *b = &keep->body[index];
+    warp_model_body *b = &c->body[index];
     for (int32_t i = 0; i < WARP_DOFS; i++) {
         tb_vec3 sum = tb_v3(0, 0, 0);
         bool any = false;
         for (int32_t j = 0; j < WARP_DOFS; j++) {
-            if (!(b->slides >> j & 1) || !(keep->slides >> i & 1)) continue;
-            sum = tb_v3_add_scaled(sum, keep->axes[j], keep->roots[j][i]);
-            any = any || keep->roots[j][i] != 0;
+            if (!(b->slides >> j & 1) || !(c->slides >> i & 1)) continue;
+            sum = tb_v3_add_scaled(sum, c->axes[j], c->roots[j][i]);
+            any = any || c->roots[j][i] != 0;
         }
-        keep->whitened[index][i] = sum;
+        c->whitened[index][i] = sum;
         if (any) b->tree |= 1u << i;
     }
 }
 
-/* Bodies where all slides are zero, their masses and the slides' axes. */
-TB_STATIC tb_status take_motion(warp_keep *keep)
+/* Place of a possible row in the state's memory of rows. */
+TB_STATIC int32_t memory_of_row(const tb_model *m, int32_t k)
 {
-    tb_world *w = &keep->tables->world;
+    const tb_row_memory memory = tb_row_memory_layout(m);
+    if (k < m->number_of_actuators) return memory.actuators + k;
+    k -= m->number_of_actuators;
+    if (k < m->number_of_dry_dofs) return memory.dof_friction + m->dry_dofs[k];
+    k -= m->number_of_dry_dofs;
+    return memory.joint_limits + 2 * m->limited_joints[k / 2] + k % 2;
+}
+
+/* The k-th row that there may be, like joint_row_at. */
+TB_STATIC void put_row(const tb_model *m, int32_t k, warp_model_row *row)
+{
+    const tb_model_joint *joint = NULL;
+    row->memory = memory_of_row(m, k);
+    row->on = 1;
+    row->bound = 0;
+    if (k < m->number_of_actuators) {
+        joint = &m->joints[m->actuators[k].joint];
+        row->on = TB_R(m->actuators[k].gear[0]);
+        row->dof = joint->dof;
+    } else if (k < m->number_of_actuators + m->number_of_dry_dofs) {
+        row->dof = m->dry_dofs[k - m->number_of_actuators];
+        row->bound = TB_R(m->dofs[row->dof].dry_friction);
+        joint = &m->joints[m->dofs[row->dof].joint];
+    } else {
+        const int32_t limit = k - m->number_of_actuators - m->number_of_dry_dofs;
+        joint = &m->joints[m->limited_joints[limit / 2]];
+        row->dof = joint->dof;
+        row->on = limit & 1 ? TB_R(-1) : TB_R(1);
+        row->bound = limit & 1 ? TB_R(joint->upper) : TB_R(joint->lower);
+    }
+    row->coordinate = joint->coordinate;
+}
+
+TB_STATIC void put_dof(const tb_model *m, int32_t i, warp_model_dof *dof)
+{
+    const tb_model_joint *joint = &m->joints[m->dofs[i].joint];
+    dof->coordinate = joint->coordinate;
+    dof->damping = TB_R(m->dofs[i].damping);
+    dof->stiffness = TB_R(joint->stiffness);
+    dof->spring_reference = TB_R(joint->spring_reference);
+}
+
+/* Bodies where all slides are zero, their masses and the slides' axes. */
+TB_STATIC tb_status put_motion(tb_world *w, warp_common *c)
+{
     const tb_model *m = w->model;
     uint32_t slides = 0;
     TB_EACH (i, m->number_of_coordinates) w->q[i] = 0;
@@ -213,40 +297,41 @@ TB_STATIC tb_status take_motion(warp_keep *keep)
     tb_dynamics_bias(&w->dynamics, w->u, tb_v3_load(m->gravity), false, bias);
     tb_team_sync();
     for (int32_t b = 1; b < m->number_of_bodies; b++) slides |= slides_of(m, b);
-    TB_EACH (b, m->number_of_bodies) take_body(keep, b);
+    if (TB_LEADER) c->slides = slides;
+    TB_EACH (b, m->number_of_bodies) put_body(w, b, &c->body[b]);
+    TB_EACH (k, c->possible_rows) put_row(m, k, &c->row[k]);
     TB_EACH (i, WARP_DOFS) {
         const bool is = i < m->number_of_dofs && (slides >> i & 1);
-        keep->bias[i] = is ? bias[i] : TB_R(0);
-        keep->axes[i] = is ? w->dynamics.axes[i].linear : tb_v3(0, 0, 0);
-        for (int j = 0; j < WARP_DOFS; j++) keep->roots[j][i] = 0;
-        if (is) take_root(keep, i);
+        c->bias[i] = is ? bias[i] : TB_R(0);
+        c->axes[i] = is ? w->dynamics.axes[i].linear : tb_v3(0, 0, 0);
+        for (int j = 0; j < WARP_DOFS; j++) c->roots[j][i] = 0;
+        if (is) put_root(w, i, c);
+        if (is) put_dof(m, i, &c->dof[i]);
     }
-    if (TB_LEADER) keep->slides = slides;
     tb_team_sync();
-    TB_EACH (b, m->number_of_bodies) whiten_body(keep, b);
+    TB_EACH (b, m->number_of_bodies) whiten_body(c, b);
     tb_team_sync();
     return TB_OK;
 }
 
-TB_STATIC void take_shapes_of(warp_keep *keep)
+TB_STATIC void put_shape(const tb_model *m, warp_common *c)
 {
-    const tb_model *m = keep->model;
-    warp_tables *t = keep->tables;
     const int32_t lane = tb_team_lane();
     const bool is = lane < m->number_of_colliding_shapes;
-    const tb_model_shape *shape = &m->shapes[is ? m->colliding_shapes[lane] : 0];
+    const int32_t place = is ? m->colliding_shapes[lane] : -1;
+    const tb_model_shape *shape = &m->shapes[is ? place : 0];
     for (int k = 0; k < 3; k++) {
-        t->shape[WARP_SIZE + k][lane] = TB_R(shape->size[k]);
-        t->shape[WARP_POSITION + k][lane] = TB_R(shape->position[k]);
+        c->shape[WARP_SIZE + k][lane] = TB_R(shape->size[k]);
+        c->shape[WARP_POSITION + k][lane] = TB_R(shape->position[k]);
     }
-    for (int k = 0; k < 9; k++) t->shape[WARP_ROTATION + k][lane] = TB_R(shape->rotation[k]);
-    t->shape[WARP_REACH][lane] = shape->type == TB_SHAPE_PLANE ? TB_R(0) : TB_R(shape->reach);
-    t->type[lane] = (int32_t)shape->type;
-    t->body[lane] = shape->body;
-    tb_team_sync();
+    for (int k = 0; k < 9; k++) c->shape[WARP_ROTATION + k][lane] = TB_R(shape->rotation[k]);
+    c->shape[WARP_REACH][lane] = shape->type == TB_SHAPE_PLANE ? TB_R(0) : TB_R(shape->reach);
+    c->type[lane] = (int32_t)shape->type;
+    c->body_of[lane] = (uint8_t)shape->body;
+    c->place[lane] = place;
 }
 
-TB_STATIC void take_candidate(const tb_model *m, int32_t a, int32_t b, warp_candidate *c)
+TB_STATIC void put_pair(const tb_model *m, int32_t a, int32_t b, warp_candidate *c)
 {
     const tb_surface surface =
         tb_model_pair_surface(m, m->colliding_shapes[a], m->colliding_shapes[b]);
@@ -258,10 +343,9 @@ TB_STATIC void take_candidate(const tb_model *m, int32_t a, int32_t b, warp_cand
 }
 
 /* Pairs a < b in order, a lane each: those that can collide, behind each other. */
-TB_STATIC tb_status take_candidates(warp_keep *keep, tb_arena *arena)
+TB_STATIC tb_status put_candidates(const tb_model *m, tb_arena *arena, warp_common *c)
 {
-    const tb_model *m = keep->model;
-    const int32_t shapes = keep->shapes, pairs = shapes * (shapes - 1) / 2;
+    const int32_t shapes = m->number_of_colliding_shapes, pairs = shapes * (shapes - 1) / 2;
     warp_candidate *list = TB_ARENA_ARRAY(arena, warp_candidate, (size_t)pairs);
     int32_t a = 0, b = 1 + tb_team_lane(), count = 0;
     if (!list) return TB_RESOURCE_EXHAUSTED;
@@ -273,30 +357,68 @@ TB_STATIC tb_status take_candidates(warp_keep *keep, tb_arena *arena)
                         tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
         const uint32_t bits = tb_team_ballot(is);
         if (is)
-            take_candidate(m, a, b,
-                           &list[count + tb_count_bits(bits & ((1u << tb_team_lane()) - 1))]);
+            put_pair(m, a, b,
+                               &list[count + tb_count_bits(bits & ((1u << tb_team_lane()) - 1))]);
         count += tb_count_bits(bits);
     }
     if (TB_LEADER) {
-        keep->candidates = list;
-        keep->number_of_candidates = count;
+        c->candidates = list;
+        c->number_of_candidates = count;
     }
-    tb_team_sync();
     return TB_OK;
 }
+
+/* The tables of the state's model. The workspace's memory is the arena behind `own`. */
+TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
+                               const tb_step_options *options, tb_workspace *workspace)
+{
+    tb_world *w = &own->world;
+    warp_common *c = &own->common;
+    const tb_model *m = state->model;
+    tb_arena_reset(&workspace->arena);
+    if (TB_LEADER) {
+        *w = make_world(state, options, workspace);
+        c->model = m;
+        c->timing = tb_contact_timing_of(options, w->dt, w->theta);
+        c->ahead = look_ahead(w);
+        c->margin = least_margin(w);
+        c->bodies = m->number_of_bodies;
+        c->dofs = m->number_of_dofs;
+        c->coordinates = m->number_of_coordinates;
+        c->shapes = m->number_of_colliding_shapes;
+        c->actuators = m->number_of_actuators;
+        c->dry_dofs = m->number_of_dry_dofs;
+        c->possible_rows = most_joint_rows(m);
+    }
+    tb_team_sync();
+    tb_status status = take_arrays(w);
+    if (status == TB_OK) status = put_candidates(m, &workspace->arena, c);
+    if (status == TB_OK) status = put_motion(w, c);
+    put_shape(m, c);
+    tb_team_sync();
+    if (TB_LEADER) {
+        c->status = status;
+        c->peak = workspace->arena.peak;
+    }
+    tb_team_sync();
+}
+
+/* ---- taking a world up ---- */
 
 /* Contacts of the state; more than the warp holds are those of a step that it could not make. */
 TB_STATIC void take_contacts(warp_keep *keep)
 {
     const tb_state *state = keep->state;
-    const tb_model *m = keep->model;
+    const int32_t *place = keep->common->place;
     const int32_t count = state->number_of_contacts, lane = tb_team_lane();
     if (lane < count && lane < WARP_ITEMS) {
         const tb_contact_record *r = &state->contacts[lane];
+        const int32_t shape_a = r->shape_a, shape_b = r->shape_b;
         int32_t a = 0, b = 0;
-        for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
-            if (m->colliding_shapes[i] == r->shape_a) a = i;
-            if (m->colliding_shapes[i] == r->shape_b) b = i;
+        TB_ROLLED
+        for (int32_t i = 0; i < keep->shapes; i++) {
+            if (place[i] == shape_a) a = i;
+            if (place[i] == shape_b) b = i;
         }
         keep->last.feature[lane] = r->feature;
         keep->last.shapes[lane] = (uint32_t)(a << 16 | b);
@@ -309,55 +431,55 @@ TB_STATIC void take_contacts(warp_keep *keep)
     tb_team_sync();
 }
 
-/* Place of a possible row in the state's memory of rows. */
-TB_STATIC int32_t memory_of_row(const tb_model *m, int32_t k)
-{
-    const tb_row_memory memory = tb_row_memory_layout(m);
-    if (k < m->number_of_actuators) return memory.actuators + k;
-    k -= m->number_of_actuators;
-    if (k < m->number_of_dry_dofs) return memory.dof_friction + m->dry_dofs[k];
-    k -= m->number_of_dry_dofs;
-    return memory.joint_limits + 2 * m->limited_joints[k / 2] + k % 2;
-}
-
 TB_STATIC void take_state(warp_keep *keep)
 {
     const tb_state *s = keep->state;
-    const tb_model *m = keep->model;
-    TB_EACH (i, m->number_of_coordinates) keep->q[i] = TB_R(s->q[i]);
+    const warp_common *c = keep->common;
+    TB_EACH (i, c->coordinates) keep->q[i] = TB_R(s->q[i]);
     TB_EACH (i, WARP_COLUMNS) {
-        const bool is = i < m->number_of_dofs;
+        const bool is = i < c->dofs;
         keep->u[i] = is ? TB_R(s->u[i]) : TB_R(0);
         keep->applied[i] = is ? TB_R(s->applied[i]) : TB_R(0);
         keep->push[i] = keep->u_free[i] = 0;
     }
-    TB_EACH (a, m->number_of_actuators) keep->controls[a] = s->controls[a];
-    TB_EACH (k, keep->possible_rows) {
-        const int32_t memory = memory_of_row(m, k);
+    TB_EACH (a, c->actuators) keep->controls[a] = s->controls[a];
+    TB_EACH (k, c->possible_rows) {
+        const int32_t memory = c->row[k].memory;
         keep->row_impulse[k] = TB_R(s->row_impulses[memory]);
         keep->row_status[k] = (uint8_t)s->row_statuses[memory];
+    }
+    TB_EACH (i, c->bodies) {
+        warp_body *b = &keep->body[i];
+        b->pose = c->body[i].pose;
+        b->centre = b->pose.position;
+        b->velocity = b->spin = tb_v3(0, 0, 0);
+        for (int k = 0; k < 3; k++) b->free_velocity[k] = b->free_spin[k] = 0;
     }
     tb_team_sync();
 }
 
-TB_STATIC void set_up(warp_keep *keep, tb_state *state, const tb_step_options *options)
+TB_STATIC void set_up(warp_keep *keep, const warp_common *c, tb_state *state,
+                      const tb_step_options *options)
 {
-    const tb_model *m = state->model;
-    const tb_world *w = &keep->tables->world;
-    keep->model = m;
+    keep->model = c->model;
     keep->state = state;
     keep->options = options;
-    keep->timing = tb_contact_timing_of(options, w->dt, w->theta);
-    keep->ahead = look_ahead(w);
-    keep->margin = least_margin(w);
+    keep->common = c;
+    keep->candidates = c->candidates;
+    keep->timing = c->timing;
+    keep->ahead = c->ahead;
+    keep->margin = c->margin;
     keep->tolerance = options->solve.tolerance;
     keep->time = state->time;
     keep->steps = state->steps;
-    keep->bodies = m->number_of_bodies;
-    keep->dofs = m->number_of_dofs;
-    keep->coordinates = m->number_of_coordinates;
-    keep->shapes = m->number_of_colliding_shapes;
-    keep->possible_rows = most_joint_rows(m);
+    keep->bodies = c->bodies;
+    keep->dofs = c->dofs;
+    keep->coordinates = c->coordinates;
+    keep->shapes = c->shapes;
+    keep->actuators = c->actuators;
+    keep->number_of_candidates = c->number_of_candidates;
+    keep->possible_rows = c->possible_rows;
+    keep->slides = c->slides;
     keep->course_controls = NULL;
     keep->sum = TB_VALUE(warp_sums){.residual = 0};
 }
@@ -370,26 +492,20 @@ TB_STATIC bool any_wrench(const tb_state *state)
     return tb_team_any(any);
 }
 
-TB_CALLED tb_status warp_take(warp_keep *keep, tb_state *state, const tb_step_options *options,
-                              tb_workspace *workspace)
+/* Takes a world up by the tables of its model. UNSUPPORTED: the general kernels make its step. */
+TB_CALLED tb_status warp_take(warp_keep *keep, const warp_common *common, warp_record *record,
+                              tb_state *state, const tb_step_options *options)
 {
-    tb_arena_reset(&workspace->arena);
-    warp_tables *tables = TB_ARENA_ARRAY(&workspace->arena, warp_tables, 1);
-    if (!tables) return TB_RESOURCE_EXHAUSTED;
+    if (common->status != TB_OK) return common->status;
     if (any_wrench(state)) return TB_UNSUPPORTED;
     if (TB_LEADER) {
-        tables->world = make_world(state, options, workspace);
-        keep->tables = tables;
-        set_up(keep, state, options);
+        set_up(keep, common, state, options);
+        keep->record = record;
     }
     tb_team_sync();
-    tb_status status = take_arrays(&tables->world);
-    if (status == TB_OK) status = take_candidates(keep, &workspace->arena);
-    if (status == TB_OK) status = take_motion(keep);
-    take_shapes_of(keep);
     take_state(keep);
     take_contacts(keep);
-    return status;
+    return TB_OK;
 }
 
 /* ---- giving it back ---- */
@@ -398,15 +514,15 @@ TB_CALLED tb_status warp_take(warp_keep *keep, tb_state *state, const tb_step_op
 TB_STATIC void give_contacts(const warp_keep *keep)
 {
     const tb_model *m = keep->model;
-    const warp_tables *t = keep->tables;
+    const warp_record *t = keep->record;
     const int32_t lane = tb_team_lane();
     if (lane >= keep->last.count) return;
     tb_contact_record *r = &keep->state->next_contacts[lane];
     const warp_candidate *pair = &keep->candidates[t->pair[lane]];
     tb_vec3 tangent1, tangent2;
     const tb_vec3 normal =
-        tb_v3(t->record[WARP_OF_NORMAL][lane], t->record[WARP_OF_NORMAL + 1][lane],
-              t->record[WARP_OF_NORMAL + 2][lane]);
+        tb_v3(t->number[WARP_OF_NORMAL][lane], t->number[WARP_OF_NORMAL + 1][lane],
+              t->number[WARP_OF_NORMAL + 2][lane]);
     tb_v3_tangents(normal, &tangent1, &tangent2);
     r->feature = keep->last.feature[lane];
     r->shape_a = m->colliding_shapes[pair->a];
@@ -416,12 +532,12 @@ TB_STATIC void give_contacts(const warp_keep *keep)
     tb_v3_store(r->normal, normal);
     tb_v3_store(r->tangent1, tangent1);
     tb_v3_store(r->tangent2, tangent2);
-    r->gap = (double)t->record[WARP_OF_GAP][lane];
+    r->gap = (double)t->number[WARP_OF_GAP][lane];
     for (int k = 0; k < 3; k++) {
-        r->position[k] = (double)t->record[WARP_OF_POSITION + k][lane];
-        r->impulse[k] = (double)t->record[WARP_OF_IMPULSE + k][lane];
+        r->position[k] = (double)t->number[WARP_OF_POSITION + k][lane];
+        r->impulse[k] = (double)t->number[WARP_OF_IMPULSE + k][lane];
         r->impulse[3 + k] = 0;
-        r->velocity[k] = (double)t->record[WARP_OF_VELOCITY + k][lane];
+        r->velocity[k] = (double)t->number[WARP_OF_VELOCITY + k][lane];
     }
 }
 
@@ -441,7 +557,7 @@ TB_CALLED void warp_give(const warp_keep *keep)
     }
     tb_team_sync();
     TB_EACH (k, keep->possible_rows) {
-        const int32_t memory = memory_of_row(m, k);
+        const int32_t memory = keep->common->row[k].memory;
         s->row_impulses[memory] = (double)keep->row_impulse[k];
         s->row_statuses[memory] = keep->row_status[k];
     }

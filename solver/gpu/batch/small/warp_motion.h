@@ -23,26 +23,25 @@ TB_FN int32_t lowest_bit(uint32_t bits)
 
 /* ---- where bodies are ---- */
 
-TB_STATIC void place_free_body(warp_body *b, const tb_model_body *body, const tb_real *x,
-                               const tb_real *u)
+TB_STATIC void place_free_body(warp_body *b, tb_vec3 com, const tb_real *x, const tb_real *u)
 {
     b->pose.position = tb_v3(x[0], x[1], x[2]);
     b->pose.rotation = tb_q_matrix(tb_q_normalize(tb_q(x[3], x[4], x[5], x[6])));
-    b->centre = tb_pose_point(&b->pose, tb_v3_load(body->com));
+    b->centre = tb_pose_point(&b->pose, com);
     b->velocity = tb_v3(u[0], u[1], u[2]);
     b->spin = tb_m33_mul_v3(&b->pose.rotation, tb_v3(u[3], u[4], u[5]));
 }
 
-TB_STATIC void place_sliding_body(const warp_keep *keep, warp_body *b)
+TB_STATIC void place_sliding_body(const warp_keep *keep, const warp_model_body *body, warp_body *b)
 {
-    const tb_model *m = keep->model;
-    tb_vec3 position = b->base, velocity = tb_v3(0, 0, 0);
+    const warp_common *common = keep->common;
+    tb_vec3 position = body->pose.position, velocity = tb_v3(0, 0, 0);
     TB_ROLLED
-    for (uint32_t left = b->slides; left != 0; left &= left - 1) {
+    for (uint32_t left = body->slides; left != 0; left &= left - 1) {
         const int32_t i = lowest_bit(left);
-        const tb_real x = keep->q[m->joints[m->dofs[i].joint].coordinate];
-        position = tb_v3_add_scaled(position, keep->axes[i], x);
-        velocity = tb_v3_add_scaled(velocity, keep->axes[i], keep->u[i]);
+        const tb_real x = keep->q[common->dof[i].coordinate];
+        position = tb_v3_add_scaled(position, common->axes[i], x);
+        velocity = tb_v3_add_scaled(velocity, common->axes[i], keep->u[i]);
     }
     b->pose.position = b->centre = position;
     b->velocity = velocity;
@@ -53,11 +52,9 @@ TB_STATIC void place_sliding_body(const warp_keep *keep, warp_body *b)
 /* The law of an actuator whose force is affine in its length and speed (warp_fits.c), on a slide. */
 TB_STATIC tb_actuator_law warp_actuator_law(const warp_keep *keep, int32_t actuator)
 {
-    const tb_model *m = keep->model;
-    const tb_model_actuator *a = &m->actuators[actuator];
-    const tb_model_joint *joint = &m->joints[a->joint];
+    const tb_model_actuator *a = &keep->model->actuators[actuator];
     const double input = tb_actuator_control(a, keep->controls[actuator]);
-    const double l = a->gear[0] * (double)keep->q[joint->coordinate];
+    const double l = a->gear[0] * (double)keep->q[keep->common->row[actuator].coordinate];
     const double k = -a->gain[1] * input - a->bias[1], d = -a->gain[2] * input - a->bias[2];
     tb_actuator_law law;
     law.constant = a->gain[0] * input + a->bias[0] - k * l;
@@ -71,39 +68,35 @@ TB_STATIC tb_actuator_law warp_actuator_law(const warp_keep *keep, int32_t actua
 TB_STATIC double warp_actuator_force(const warp_keep *keep, int32_t actuator,
                                      const tb_actuator_law *law)
 {
-    const tb_model *m = keep->model;
-    const tb_model_actuator *a = &m->actuators[actuator];
-    const double v = a->gear[0] * (double)keep->u[m->joints[a->joint].dof];
+    const tb_model_actuator *a = &keep->model->actuators[actuator];
     if (law->damping > 0) return 0;
+    const double v = a->gear[0] * (double)keep->u[keep->common->row[actuator].dof];
     return fmin(fmax(law->constant - law->damping * v, law->lower), law->upper);
 }
 
 /* Springs, dampers, actuators and applied forces on dofs. */
 TB_STATIC void find_forces(warp_keep *keep)
 {
-    const tb_model *m = keep->model;
+    const warp_common *common = keep->common;
     const int32_t lane = tb_team_lane();
-    if (lane < m->number_of_actuators) {
+    if (lane < keep->actuators) {
         const tb_actuator_law law = warp_actuator_law(keep, lane);
         keep->laws[lane] = law;
         keep->pushing[lane] = warp_actuator_force(keep, lane, &law);
     }
     tb_team_sync();
     if (lane < keep->dofs) {
-        const tb_model_dof *dof = &m->dofs[lane];
-        const tb_model_joint *joint = &m->joints[dof->joint];
         tb_real force = keep->applied[lane];
         if (keep->slides >> lane & 1) {
-            const tb_real stretch = keep->q[joint->coordinate] - TB_R(joint->spring_reference);
-            const tb_real k = TB_R(joint->stiffness);
-            force -= (TB_R(dof->damping) + k * keep->timing.dt) * keep->u[lane] + k * stretch;
+            const warp_model_dof *dof = &common->dof[lane];
+            const tb_real stretch = keep->q[dof->coordinate] - dof->spring_reference;
+            const tb_real k = dof->stiffness;
+            force -= (dof->damping + k * keep->timing.dt) * keep->u[lane] + k * stretch;
         }
         TB_ROLLED
-        for (int32_t a = 0; a < m->number_of_actuators; a++) {
-            const tb_model_actuator *actuator = &m->actuators[a];
-            if (m->joints[actuator->joint].dof == lane)
-                force += TB_R(actuator->gear[0] * keep->pushing[a]);
-        }
+        for (int32_t a = 0; a < keep->actuators; a++)
+            if (common->row[a].dof == lane)
+                force += TB_R(keep->model->actuators[a].gear[0] * keep->pushing[a]);
         keep->force[lane] = force;
     }
     tb_team_sync();
@@ -132,11 +125,12 @@ TB_FN tb_vec3 by_root_twice(const tb_real c[9], tb_vec3 x)
 
 /* u_free of a free body whose centre of mass is not its origin. */
 TB_STATIC void free_body_velocity(const warp_keep *keep, const warp_body *b,
-                                  const tb_model_body *body, tb_real *free)
+                                  const warp_model_body *body, const tb_mat33 inertia,
+                                  tb_real *free)
 {
-    const tb_real *u = keep->u + b->dof, *force = keep->force + b->dof, dt = keep->timing.dt;
-    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-    const tb_vec3 c = tb_v3_load(body->com), spin = tb_v3(u[3], u[4], u[5]);
+    const tb_real *u = keep->u + body->dof, *force = keep->force + body->dof;
+    const tb_real dt = keep->timing.dt;
+    const tb_vec3 c = body->com, spin = tb_v3(u[3], u[4], u[5]);
     /* generalized forces are about the origin */
     const tb_vec3 f = tb_v3(force[0], force[1], force[2]);
     const tb_vec3 about = tb_v3_cross(c, tb_m33_tmul_v3(&b->pose.rotation, f));
@@ -144,12 +138,12 @@ TB_STATIC void free_body_velocity(const warp_keep *keep, const warp_body *b,
     tb_vec3 q, r;
     q = tb_v3_cross(spin, tb_m33_mul_v3(&inertia, spin));
     const tb_vec3 change =
-        tb_v3_scale(by_root_twice(b->spin_root, tb_v3_sub(t, q)), TB_R(0.5) * dt);
+        tb_v3_scale(by_root_twice(body->spin_root, tb_v3_sub(t, q)), TB_R(0.5) * dt);
     mean_terms(&inertia, c, spin, change, &q, &r);
-    const tb_vec3 turn = tb_v3_scale(by_root_twice(b->spin_root, tb_v3_sub(t, q)), dt);
+    const tb_vec3 turn = tb_v3_scale(by_root_twice(body->spin_root, tb_v3_sub(t, q)), dt);
     const tb_vec3 own =
         tb_m33_mul_v3(&b->pose.rotation, tb_v3_add_scaled(tb_v3_cross(turn, c), r, dt));
-    const tb_real inverse_mass = b->root * b->root;
+    const tb_real inverse_mass = body->root * body->root;
     for (int k = 0; k < 3; k++) {
         const tb_real g = TB_R(keep->model->gravity[k]);
         free[k] = u[k] + dt * (g + force[k] * inverse_mass) - tb_v3_at(own, k);
@@ -158,7 +152,7 @@ TB_STATIC void free_body_velocity(const warp_keep *keep, const warp_body *b,
 }
 
 /* Motion of the free body without impulses of rows, in double (contact_rows.c says why). */
-TB_STATIC void free_body_motion(warp_body *b, const tb_model_body *body, const tb_real *u)
+TB_STATIC void free_body_motion(warp_body *b, tb_vec3 com, const tb_real *u)
 {
     const tb_real *m = b->pose.rotation.m;
     double s[3], arm[3];
@@ -166,7 +160,7 @@ TB_STATIC void free_body_motion(warp_body *b, const tb_model_body *body, const t
         s[k] = arm[k] = 0;
         for (int j = 0; j < 3; j++) {
             s[k] += (double)m[3 * k + j] * (double)u[3 + j];
-            arm[k] += (double)m[3 * k + j] * (double)TB_R(body->com[j]);
+            arm[k] += (double)m[3 * k + j] * (double)tb_v3_at(com, j);
         }
         b->free_spin[k] = s[k];
     }
@@ -175,14 +169,14 @@ TB_STATIC void free_body_motion(warp_body *b, const tb_model_body *body, const t
     b->free_velocity[2] = (double)u[2] + s[0] * arm[1] - s[1] * arm[0];
 }
 
-TB_STATIC void sliding_body_motion(const warp_keep *keep, warp_body *b)
+TB_STATIC void sliding_body_motion(const warp_keep *keep, uint32_t slides, warp_body *b)
 {
     double v[3] = {0, 0, 0};
     TB_ROLLED
-    for (uint32_t left = b->slides; left != 0; left &= left - 1) {
+    for (uint32_t left = slides; left != 0; left &= left - 1) {
         const int32_t i = lowest_bit(left);
-        for (int k = 0; k < 3; k++)
-            v[k] += (double)keep->u_free[i] * (double)tb_v3_at(keep->axes[i], k);
+        const tb_vec3 axis = keep->common->axes[i];
+        for (int k = 0; k < 3; k++) v[k] += (double)keep->u_free[i] * (double)tb_v3_at(axis, k);
     }
     for (int k = 0; k < 3; k++) b->free_velocity[k] = v[k];
 }
@@ -190,13 +184,14 @@ TB_STATIC void sliding_body_motion(const warp_keep *keep, warp_body *b)
 /* u_free of slides: u + M^-1 dt (force - bias), through their inverse root. */
 TB_STATIC void slide_velocities(warp_keep *keep)
 {
+    const warp_common *common = keep->common;
     const int32_t own = tb_team_lane();
     const bool is = own < keep->dofs && (keep->slides >> own & 1);
     tb_real sum = 0;
     TB_ROLLED
     for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
         const int32_t j = lowest_bit(left);
-        sum += keep->roots[j][own] * (keep->timing.dt * (keep->force[j] - keep->bias[j]));
+        sum += common->roots[j][own] * (keep->timing.dt * (keep->force[j] - common->bias[j]));
     }
     if (is) keep->push[own] = sum;
     tb_team_sync();
@@ -204,43 +199,43 @@ TB_STATIC void slide_velocities(warp_keep *keep)
     TB_ROLLED
     for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
         const int32_t j = lowest_bit(left);
-        sum += keep->roots[own][j] * keep->push[j];
+        sum += common->roots[own][j] * keep->push[j];
     }
     if (is) keep->u_free[own] = sum;
     tb_team_sync();
 }
 
-TB_STATIC void single_free_motion(warp_keep *keep, const warp_body *b, const tb_model_body *body)
+TB_STATIC void single_free_motion(warp_keep *keep, int32_t dof, const tb_model_body *body)
 {
     const tb_model_tree *tree = &keep->model->trees[body->tree];
-    tb_free_body_velocity(body, tree, tb_v3_load(keep->model->gravity), keep->u + b->dof,
-                          keep->force + b->dof, keep->timing.dt, keep->u_free + b->dof);
+    tb_free_body_velocity(body, tree, tb_v3_load(keep->model->gravity), keep->u + dof,
+                          keep->force + dof, keep->timing.dt, keep->u_free + dof);
 }
 
 /* Poses, forces and free velocities. False where a number has left its range. */
 TB_STATIC bool warp_begin(warp_keep *keep)
 {
-    const tb_model *m = keep->model;
     const int32_t own = tb_team_lane();
     const bool is = own < keep->bodies;
     warp_body *b = &keep->body[is ? own : 0];
-    const tb_model_body *body = &m->bodies[is ? own : 0];
-    const bool free = is && b->dof >= 0, slides = is && b->slides != 0;
-    if (free)
-        place_free_body(b, body, keep->q + m->joints[body->joint].coordinate, keep->u + b->dof);
-    if (slides) place_sliding_body(keep, b);
+    const warp_model_body *body = &keep->common->body[is ? own : 0];
+    const bool free = is && body->dof >= 0, slides = is && body->slides != 0;
+    if (free) place_free_body(b, body->com, keep->q + body->coordinate, keep->u + body->dof);
+    if (slides) place_sliding_body(keep, body, b);
     TB_STAGE_DONE(TB_STAGE_MOTION);
     find_forces(keep);
     TB_STAGE_DONE(TB_STAGE_MASS);
     slide_velocities(keep);
     if (free) {
-        if (m->trees[body->tree].single_free)
-            single_free_motion(keep, b, body);
+        const tb_model_body *of_model = &keep->model->bodies[own];
+        if (body->single_free)
+            single_free_motion(keep, body->dof, of_model);
         else
-            free_body_velocity(keep, b, body, keep->u_free + b->dof);
-        free_body_motion(b, body, keep->u_free + b->dof);
+            free_body_velocity(keep, b, body, tb_m33_symmetric(of_model->inertia),
+                               keep->u_free + body->dof);
+        free_body_motion(b, body->com, keep->u_free + body->dof);
     }
-    if (slides) sliding_body_motion(keep, b);
+    if (slides) sliding_body_motion(keep, body->slides, b);
     tb_team_sync();
     const bool finite = (own >= keep->dofs || tb_all_finite(&keep->u_free[own], 1)) &&
                         (own >= keep->coordinates || tb_all_finite(&keep->q[own], 1));
@@ -255,8 +250,9 @@ TB_STATIC bool warp_turns_fast(const warp_keep *keep)
     const int32_t own = tb_team_lane();
     const double most = TB_UNCHECKED_TURN / (double)keep->timing.dt;
     bool fast = false;
-    if (own < keep->bodies && keep->body[own].dof >= 0) {
-        const tb_real *u = keep->u + keep->body[own].dof, *v = keep->u_free + keep->body[own].dof;
+    const int32_t dof = own < keep->bodies ? keep->common->body[own].dof : -1;
+    if (dof >= 0) {
+        const tb_real *u = keep->u + dof, *v = keep->u_free + dof;
         fast = !(tb_abs(u[3]) + tb_abs(u[4]) + tb_abs(u[5]) <= most) ||
                !(tb_abs(v[3]) + tb_abs(v[4]) + tb_abs(v[5]) <= most);
     }
@@ -267,11 +263,12 @@ TB_STATIC bool warp_turns_fast(const warp_keep *keep)
 /* ---- the end of a step ---- */
 
 /* Velocities of a free body from whitened ones. */
-TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b, const tb_model_body *body,
-                             const double *s, tb_real u[6])
+TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b,
+                             const warp_model_body *body, const double *s, tb_real u[6])
 {
-    const double *c = body->com;
-    const tb_real *root = b->spin_root, *m = b->pose.rotation.m, *free = keep->u_free + b->dof;
+    const double c[3] = {(double)body->com.x, (double)body->com.y, (double)body->com.z};
+    const tb_real *root = body->spin_root, *m = b->pose.rotation.m;
+    const tb_real *free = keep->u_free + body->dof;
     const double turn[3] = {(double)root[0] * s[3], (double)root[3] * s[3] + (double)root[4] * s[4],
                             (double)root[6] * s[3] + (double)root[7] * s[4] +
                                 (double)root[8] * s[5]};
@@ -280,7 +277,7 @@ TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b, const tb
     for (int k = 0; k < 3; k++) {
         const double moved = (double)m[3 * k] * own[0] + (double)m[3 * k + 1] * own[1] +
                              (double)m[3 * k + 2] * own[2];
-        u[k] = TB_R((double)b->root * s[k] - moved + (double)free[k]);
+        u[k] = TB_R((double)body->root * s[k] - moved + (double)free[k]);
         u[3 + k] = TB_R(turn[k] + (double)free[3 + k]);
     }
 }
@@ -289,22 +286,22 @@ TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b, const tb
  * they were. */
 TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
 {
-    const tb_model *m = keep->model;
+    const warp_common *common = keep->common;
     const int32_t own = tb_team_lane();
     const tb_real dt = keep->timing.dt;
-    const bool free = own < keep->bodies && keep->body[own].dof >= 0;
+    const warp_model_body *body = &common->body[own < keep->bodies ? own : 0];
+    const bool free = own < keep->bodies && body->dof >= 0;
     const bool slides = own < keep->dofs && (keep->slides >> own & 1);
     tb_real x[7], u[6], end = 0, at = 0;
     bool finite = true;
     const warp_body *b = &keep->body[free ? own : 0];
-    const tb_model_body *body = &m->bodies[free ? own : 0];
-    const int32_t coordinate = free ? m->joints[body->joint].coordinate : 0;
+    const int32_t coordinate = free ? body->coordinate : 0;
     if (free) {
-        const double *of = s + b->dof;
+        const double *of = s + body->dof;
         for (int k = 0; k < 7; k++) x[k] = keep->q[coordinate + k];
         end_free_body(keep, b, body, of, u);
-        if (m->trees[body->tree].single_free)
-            tb_free_body_move(x, keep->u + b->dof, u, of[3] != 0 || of[4] != 0 || of[5] != 0, dt,
+        if (body->single_free)
+            tb_free_body_move(x, keep->u + body->dof, u, of[3] != 0 || of[4] != 0 || of[5] != 0, dt,
                               1);
         else
             tb_free_body_fly(x, u, dt);
@@ -313,13 +310,13 @@ TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
         for (int k = 0; k < 6; k++) none += u[k] * 0;
         finite = none == 0;
     }
-    const int32_t place = slides ? m->joints[m->dofs[own].joint].coordinate : 0;
+    const int32_t place = slides ? common->dof[own].coordinate : 0;
     if (slides) {
         double sum = (double)keep->u_free[own];
         TB_ROLLED
         for (uint32_t left = keep->slides; left != 0; left &= left - 1) {
             const int32_t j = lowest_bit(left);
-            sum += (double)keep->roots[own][j] * s[j];
+            sum += (double)common->roots[own][j] * s[j];
         }
         end = TB_R(sum);
         at = keep->q[place] + dt * end;
@@ -328,7 +325,7 @@ TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
     if (!tb_team_all(finite)) return false;
     if (free) {
         for (int k = 0; k < 7; k++) keep->q[coordinate + k] = x[k];
-        for (int k = 0; k < 6; k++) keep->u[b->dof + k] = u[k];
+        for (int k = 0; k < 6; k++) keep->u[body->dof + k] = u[k];
     }
     if (slides) {
         keep->q[place] = at;

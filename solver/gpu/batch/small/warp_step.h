@@ -16,15 +16,12 @@ typedef struct warp_row {
 
 TB_STATIC bool warp_limit_row(const warp_keep *keep, int32_t k, warp_row *row)
 {
-    const tb_model *m = keep->model;
-    const tb_model_joint *joint = &m->joints[m->limited_joints[k / 2]];
-    const bool upper = k & 1;
-    const tb_real x = keep->q[joint->coordinate], dt = keep->timing.dt;
-    const tb_real gap = upper ? TB_R(joint->upper) - x : x - TB_R(joint->lower);
-    const tb_real way = 2 * dt * tb_abs(keep->u_free[joint->dof]);
+    const warp_model_row *of = &keep->common->row[k];
+    const tb_real dt = keep->timing.dt, gap = of->on * (keep->q[of->coordinate] - of->bound);
+    const tb_real way = 2 * dt * tb_abs(keep->u_free[of->dof]);
     if (!(gap <= way + TB_R(keep->options->contact_margin))) return false;
-    row->dof = joint->dof;
-    row->on = upper ? TB_R(-1) : TB_R(1);
+    row->dof = of->dof;
+    row->on = of->on;
     row->lower = 0;
     row->upper = WARP_NONE;
     row->gap = gap;
@@ -36,13 +33,12 @@ TB_STATIC bool warp_limit_row(const warp_keep *keep, int32_t k, warp_row *row)
 
 TB_STATIC bool warp_actuator_row(const warp_keep *keep, int32_t a, warp_row *row)
 {
-    const tb_model_actuator *actuator = &keep->model->actuators[a];
     const tb_actuator_law *law = &keep->laws[a];
     const double dt = (double)keep->timing.dt;
     if (!(law->damping > 0)) return false;
     const double inverse = 1 / law->damping;
-    row->dof = keep->model->joints[actuator->joint].dof;
-    row->on = TB_R(actuator->gear[0]);
+    row->dof = keep->common->row[a].dof;
+    row->on = keep->common->row[a].on;
     row->lower = law->lower > -INFINITY ? TB_R(law->lower * dt) : -WARP_NONE;
     row->upper = law->upper < INFINITY ? TB_R(law->upper * dt) : WARP_NONE;
     row->bias = TB_R(-law->constant * inverse);
@@ -53,15 +49,13 @@ TB_STATIC bool warp_actuator_row(const warp_keep *keep, int32_t a, warp_row *row
 /* The k-th row that there may be, like joint_row_at. */
 TB_STATIC bool warp_row_at(const warp_keep *keep, int32_t k, warp_row *row)
 {
-    const tb_model *m = keep->model;
     *row = TB_VALUE(warp_row){.dof = 0};
     if (k >= keep->possible_rows) return false;
-    if (k < m->number_of_actuators) return warp_actuator_row(keep, k, row);
-    k -= m->number_of_actuators;
-    if (k >= m->number_of_dry_dofs) return warp_limit_row(keep, k - m->number_of_dry_dofs, row);
-    row->dof = m->dry_dofs[k];
+    if (k < keep->actuators) return warp_actuator_row(keep, k, row);
+    if (k >= keep->actuators + keep->common->dry_dofs) return warp_limit_row(keep, k, row);
+    row->dof = keep->common->row[k].dof;
     row->on = 1;
-    row->upper = TB_R(m->dofs[row->dof].dry_friction) * keep->timing.dt;
+    row->upper = keep->common->row[k].bound * keep->timing.dt;
     row->lower = -row->upper;
     return true;
 }
@@ -107,7 +101,7 @@ TB_STATIC void put_joint_row(const warp_keep *keep, const warp_row *row, warp_it
     TB_ROLLED
     for (uint32_t left = keep->slides; left != 0; left &= left - 1) {
         const int32_t i = lowest_bit(left);
-        item->y[0][i] = row->on * keep->roots[row->dof][i];
+        item->y[0][i] = row->on * keep->common->roots[row->dof][i];
     }
     b->c[0] = row->on * keep->u_free[row->dof] + row->bias;
     b->lower = row->lower;
@@ -127,6 +121,7 @@ TB_CALLED tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb
                            double free_velocity[3])
 {
     const warp_body *b = &keep->body[body];
+    const warp_model_body *of = &keep->common->body[body];
     const tb_vec3 arm = tb_v3_sub(position, b->centre);
     const double ax = (double)arm.x, ay = (double)arm.y, az = (double)arm.z;
     const double *v = b->free_velocity, *s = b->free_spin;
@@ -136,20 +131,20 @@ TB_CALLED tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb
         const tb_vec3 d = tb_v3_scale(direction[r], r < rows ? side : TB_R(0));
         tb_real *y = item->y[r];
         free_velocity[r] += double_dot(d, vx, vy, vz);
-        if (b->dof >= 0) {
+        if (of->dof >= 0) {
             const tb_vec3 t = tb_m33_tmul_v3(&b->pose.rotation, tb_v3_cross(arm, d));
-            const tb_real *root = b->spin_root;
-            y += b->dof;
-            y[0] = d.x * b->root, y[1] = d.y * b->root, y[2] = d.z * b->root;
+            const tb_real *root = of->spin_root;
+            y += of->dof;
+            y[0] = d.x * of->root, y[1] = d.y * of->root, y[2] = d.z * of->root;
             y[3] = t.x * root[0] + t.y * root[3] + t.z * root[6];
             y[4] = t.y * root[4] + t.z * root[7];
             y[5] = t.z * root[8];
         }
     }
     TB_ROLLED
-    for (uint32_t left = b->tree; left != 0; left &= left - 1) {
+    for (uint32_t left = of->tree; left != 0; left &= left - 1) {
         const int32_t i = lowest_bit(left);
-        const tb_vec3 along = keep->whitened[body][i];
+        const tb_vec3 along = keep->common->whitened[body][i];
         for (int r = 0; r < 3; r++)
             item->y[r][i] += (r < rows ? side : TB_R(0)) * tb_v3_dot(direction[r], along);
     }
@@ -334,7 +329,7 @@ TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_contact
                             const warp_own *b, const double x[3], uint8_t status)
 {
     warp_last *last = &keep->last;
-    warp_tables *t = keep->tables;
+    warp_record *t = keep->record;
     last->feature[contact] = c->feature;
     last->shapes[contact] = c->shapes;
     last->slip[contact] =
@@ -343,12 +338,12 @@ TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_contact
     last->status[contact] = status;
     t->kind[contact] = c->kind;
     t->pair[contact] = c->pair;
-    t->record[WARP_OF_GAP][contact] = c->gap;
+    t->number[WARP_OF_GAP][contact] = c->gap;
     for (int k = 0; k < 3; k++) {
-        t->record[WARP_OF_POSITION + k][contact] = tb_v3_at(c->position, k);
-        t->record[WARP_OF_NORMAL + k][contact] = tb_v3_at(c->direction[0], k);
-        t->record[WARP_OF_IMPULSE + k][contact] = b->lambda[k];
-        t->record[WARP_OF_VELOCITY + k][contact] =
+        t->number[WARP_OF_POSITION + k][contact] = tb_v3_at(c->position, k);
+        t->number[WARP_OF_NORMAL + k][contact] = tb_v3_at(c->direction[0], k);
+        t->number[WARP_OF_IMPULSE + k][contact] = b->lambda[k];
+        t->number[WARP_OF_VELOCITY + k][contact] =
             k < c->kind ? TB_R(x[k]) - (k ? TB_R(0) : c->bias) : TB_R(0);
     }
 }
@@ -391,7 +386,7 @@ TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b,
         keep->row_impulse[lane] = 0;
         keep->row_status[lane] = 0;
     }
-    if (lane < keep->model->number_of_actuators) keep->actuator_force[lane] = keep->pushing[lane];
+    if (lane < keep->actuators) keep->actuator_force[lane] = keep->pushing[lane];
     tb_team_sync();
     if (b->is) {
         status = warp_status(b);
@@ -418,7 +413,7 @@ TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b,
 /* Controls of the course for this step. */
 TB_STATIC void take_controls(warp_keep *keep)
 {
-    const int32_t actuators = keep->model->number_of_actuators, lane = tb_team_lane();
+    const int32_t actuators = keep->actuators, lane = tb_team_lane();
     const double *next = keep->course_controls;
     if (!next) return;
     if (lane < actuators) keep->controls[lane] = next[lane];
