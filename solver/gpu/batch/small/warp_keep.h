@@ -67,8 +67,8 @@ enum {
 
 /* A body's numbers that stay. */
 typedef struct warp_model_body {
-    tb_pose pose; /* where all coordinates are zero */
-    tb_vec3 com;  /* centre of mass of a free body, in its frame */
+    tb_pose pose;               /* where all coordinates are zero */
+    tb_vec3 com;                /* centre of mass of a free body, in its frame */
     int32_t dof, coordinate;    /* first ones of its free joint; dof -1: it has none */
     uint32_t slides;            /* dofs that move it */
     uint32_t tree;              /* dofs that a row on it is whitened over */
@@ -98,9 +98,9 @@ typedef struct warp_common {
     tb_real ahead, margin; /* s, of the sweep; m */
     int32_t bodies, dofs, coordinates, shapes, actuators, dry_dofs, number_of_candidates,
         possible_rows;
-    uint32_t slides;                                  /* dofs that are slides */
-    tb_real shape[WARP_SHAPE_NUMBERS][WARP_LANES];    /* size, pose in the body's frame, reach */
-    int32_t type[WARP_LANES], place[WARP_LANES];      /* place: in the model's list of shapes */
+    uint32_t slides;                               /* dofs that are slides */
+    tb_real shape[WARP_SHAPE_NUMBERS][WARP_LANES]; /* size, pose in the body's frame, reach */
+    int32_t type[WARP_LANES], place[WARP_LANES];   /* place: in the model's list of shapes */
     uint8_t body_of[WARP_LANES];
     warp_model_body body[WARP_BODIES];
     warp_model_dof dof[WARP_DOFS];
@@ -155,11 +155,11 @@ typedef struct warp_keep {
     double pushing[WARP_ACTUATORS]; /* N, of actuators without a row */
     tb_actuator_law laws[WARP_ACTUATORS];
     warp_body body[WARP_BODIES];
-    tb_real row_impulse[WARP_JOINT_ROWS]; /* by possible row */
-    uint8_t row_status[WARP_JOINT_ROWS];  /* 1 + status; 0: there was no row */
-    uint8_t row_of[WARP_JOINT_ROWS];      /* possible row of a block */
-    uint16_t pairs[WARP_POINT_SLOTS];     /* candidates that are near */
-    uint8_t counts[WARP_POINT_SLOTS];     /* their points */
+    tb_real row_impulse[WARP_JOINT_ROWS];              /* by possible row */
+    uint8_t row_status[WARP_JOINT_ROWS];               /* 1 + status; 0: there was no row */
+    uint8_t row_of[WARP_JOINT_ROWS];                   /* possible row of a block */
+    uint16_t pairs[WARP_POINT_SLOTS];                  /* candidates that are near */
+    uint8_t counts[WARP_POINT_SLOTS];                  /* their points */
     uint8_t slot_of[WARP_ITEMS], point_of[WARP_ITEMS]; /* of a contact */
     int32_t joint_rows, contacts;
     warp_last last;
@@ -222,9 +222,11 @@ TB_STATIC void put_root(const tb_world *w, int32_t dof, warp_common *c)
 TB_STATIC void whiten_body(warp_common *c, int32_t index)
 {
     warp_model_body *b = &c->body[index];
+    TB_ROLLED
     for (int32_t i = 0; i < WARP_DOFS; i++) {
         tb_vec3 sum = tb_v3(0, 0, 0);
         bool any = false;
+        TB_ROLLED
         for (int32_t j = 0; j < WARP_DOFS; j++) {
             if (!(b->slides >> j & 1) || !(c->slides >> i & 1)) continue;
             sum = tb_v3_add_scaled(sum, c->axes[j], c->roots[j][i]);
@@ -357,8 +359,7 @@ TB_STATIC tb_status put_candidates(const tb_model *m, tb_arena *arena, warp_comm
                         tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
         const uint32_t bits = tb_team_ballot(is);
         if (is)
-            put_pair(m, a, b,
-                               &list[count + tb_count_bits(bits & ((1u << tb_team_lane()) - 1))]);
+            put_pair(m, a, b, &list[count + tb_count_bits(bits & ((1u << tb_team_lane()) - 1))]);
         count += tb_count_bits(bits);
     }
     if (TB_LEADER) {
@@ -376,6 +377,9 @@ TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
     warp_common *c = &own->common;
     const tb_model *m = state->model;
     tb_arena_reset(&workspace->arena);
+    /* fields that a body or a row does not have are read with those that it has */
+    TB_EACH (i, (int32_t)(sizeof *c / sizeof(tb_team_word))) ((tb_team_word *)(void *)c)[i] = 0;
+    tb_team_sync();
     if (TB_LEADER) {
         *w = make_world(state, options, workspace);
         c->model = m;

@@ -263,8 +263,8 @@ TB_STATIC bool warp_turns_fast(const warp_keep *keep)
 /* ---- the end of a step ---- */
 
 /* Velocities of a free body from whitened ones. */
-TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b,
-                             const warp_model_body *body, const double *s, tb_real u[6])
+TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b, const warp_model_body *body,
+                             const double *s, tb_real u[6])
 {
     const double c[3] = {(double)body->com.x, (double)body->com.y, (double)body->com.z};
     const tb_real *root = body->spin_root, *m = b->pose.rotation.m;

@@ -326,10 +326,13 @@ TB_STATIC void warp_eliminate(const warp_solve *w)
         tb_team_lane() < WARP_DOFS * WARP_PARTS ? tb_team_lane() : WARP_DOFS * WARP_PARTS - 1;
     const int32_t row = lane / WARP_PARTS, part = lane - WARP_PARTS * row;
     tb_real h[WARP_PART], g = warp_assemble(w, row, part, h), diagonal = 1;
-    for (int k = 0; k < WARP_DOFS; k++) {
-        const int holder = k / WARP_PART, at = k % WARP_PART, of_pivot = k * WARP_PARTS;
-        const tb_real mine = tb_team_take_real(h[at], row * WARP_PARTS + holder);
-        const tb_real pivot = tb_team_take_real(h[at], of_pivot + holder);
+    TB_ROLLED
+    for (int32_t k = 0; k < WARP_DOFS; k++) {
+        const int32_t holder = k / WARP_PART, at = k % WARP_PART, of_pivot = k * WARP_PARTS;
+        tb_real own = h[0]; /* h[at], and h stays in registers */
+        for (int j = 1; j < WARP_PART; j++) own = at == j ? h[j] : own;
+        const tb_real mine = tb_team_take_real(own, row * WARP_PARTS + holder);
+        const tb_real pivot = tb_team_take_real(own, of_pivot + holder);
         const tb_real factor = row == k ? TB_R(0) : mine / pivot;
         for (int j = 0; j < WARP_PART; j++)
             h[j] -= factor * tb_team_take_real(h[j], of_pivot + part);
