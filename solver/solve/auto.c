@@ -34,6 +34,7 @@
 
 /* The cost model; measured by "Choice of `auto`" in tests/bench/results/README.md. */
 static const int32_t FIRST_RUN_SWEEPS = 10;  /* sweeps; each further run is twice as long */
+static const int32_t ELASTIC_RUN_SWEEPS = 4; /* before steps from the sets of elastic rows */
 static const double SET_STEPS_PRIOR = 3;     /* steps from statuses, without a history */
 static const double NEWTON_STEPS_PRIOR = 20; /* steps of Newton's rounds after sweeps */
 static const double NEWTON_STEP_COST = 2;    /* a step of Newton's, in steps from statuses */
@@ -349,16 +350,18 @@ TB_STATIC bool newton_is_nearer(const tb_choice *choice)
  * Newton. */
 TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
 {
-    tb_status status = auto_run(choice, TB_RUN_SOR, warm, FIRST_RUN_SWEEPS, ended);
-    if (status != TB_OK || *ended) return status;
-    bool many = newton_is_nearer(choice), tried = false;
     /* where rows give way by themselves a step from any sets is exact, and few are needed */
-    if (!choice->history && choice->problem->number_of_dofs <= TB_DENSE_DOFS &&
-        tb_newton_is_elastic(choice->problem)) {
-        tried = true;
+    const bool elastic = !choice->history && choice->problem->number_of_dofs <= TB_DENSE_DOFS &&
+                         tb_newton_is_elastic(choice->problem);
+    const int32_t first = elastic ? ELASTIC_RUN_SWEEPS : FIRST_RUN_SWEEPS;
+    tb_status status = auto_run(choice, TB_RUN_SOR, warm, first, ended);
+    if (status != TB_OK || *ended) return status;
+    bool many = newton_is_nearer(choice);
+    if (elastic) {
         status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
         if (status != TB_OK || *ended) return status;
     }
+    bool tried = elastic;
     for (int32_t sweeps = 2 * FIRST_RUN_SWEEPS; !many; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
         const int32_t made = choice->iterations;

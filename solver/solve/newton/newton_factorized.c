@@ -282,6 +282,9 @@ TB_STATIC void add_to_dense_alone(tb_newton_system *system, const tb_block *bloc
     const tb_real *y = problem->values + block->value;
     const int32_t n = block->rows, width = block->width, size = system->lu.rows;
     tb_real turned[3][TB_DENSE_DOFS];
+    bool moves = false; /* impulses at their bounds do not, and add nothing */
+    for (int32_t i = 0; i < n * n; i++) moves = moves || d[i] != 0;
+    if (!moves) return;
     if (n != 1 && n != 3) {
         add_to_dense(system, block, d);
         return;
