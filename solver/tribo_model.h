@@ -28,7 +28,8 @@ tb_status tb_model_load(const char *path, const tb_import_options *, tb_model **
 typedef struct tb_model_counts {
     int32_t bodies; /* the world is body 0 */
     int32_t joints, coordinates, dofs, shapes, meshes, sites, tendons, actuators, activations,
-        equalities, pairs, keyframes, kinematic_bodies, trees, warnings;
+        equalities, pairs, keyframes, kinematic_bodies, trees, warnings, sensors,
+        sensor_numbers; /* of all sensors together */
 } tb_model_counts;
 
 tb_model_counts tb_model_count(const tb_model *);
@@ -114,6 +115,15 @@ typedef struct tb_actuator_info {
 } tb_actuator_info;
 
 tb_status tb_model_actuator_info(const tb_model *, int32_t actuator, tb_actuator_info *);
+
+typedef struct tb_sensor_info {
+    tb_sensor_type type;
+    tb_handle_kind object_kind; /* JOINT, TENDON, ACTUATOR, SITE, SHAPE or BODY; NONE of a clock */
+    int32_t object;             /* index of that kind, -1: none */
+    int32_t first, numbers;     /* among the numbers of all sensors */
+} tb_sensor_info;
+
+tb_status tb_model_sensor_info(const tb_model *, int32_t sensor, tb_sensor_info *);
 
 /* Triangles to draw, in the frame of the shapes that use the mesh. */
 typedef struct tb_triangles {
@@ -208,6 +218,11 @@ tb_status tb_state_smooth_acceleration(const tb_state *, double *acceleration, t
 /* Lengths of all tendons (m, or rad) and their Jacobian with respect to the dofs (tendons x
  * dofs, row-major; may be NULL). For tests and planners. */
 tb_status tb_state_tendons(const tb_state *, double *lengths, double *jacobian, tb_error *);
+
+/* Numbers of all sensors (tb_model_counts.sensor_numbers) in the state. dt: s, length of the last
+ * step, for forces and accelerations; before the first step these are 0. INVALID_ARGUMENT for
+ * dt <= 0. */
+tb_status tb_state_sensors(const tb_state *, double dt, double *numbers, tb_error *);
 
 /* Two shapes that may collide and overlap. Their bodies are distinct, and neither welded
  * together, parent and child, nor excluded. */

@@ -34,7 +34,8 @@ typedef enum tb_handle_kind {
     TB_HANDLE_EQUALITY,
     TB_HANDLE_PAIR,
     TB_HANDLE_EXCLUDE,
-    TB_HANDLE_KEYFRAME
+    TB_HANDLE_KEYFRAME,
+    TB_HANDLE_SENSOR
 } tb_handle_kind;
 
 /* Source of body masses when a scene is compiled. */
@@ -417,6 +418,61 @@ typedef struct tb_keyframe_def {
     int32_t number_of_kinematic;
 } tb_keyframe_def;
 
+/* A sensor's quantity, by the words of MJCF; tb_sensor_type_name gives the word. Unless noted, numbers
+ * are in world axes. With a reference (frame position to angular velocity) they are relative to the
+ * reference's frame and in its axes. Accelerations are means over the last step. */
+typedef enum tb_sensor_type {
+    TB_SENSOR_JOINT_POSITION,            /* rad or m, of a hinge or slide */
+    TB_SENSOR_JOINT_VELOCITY,            /* rad/s or m/s */
+    TB_SENSOR_JOINT_LIMIT_FORCE,         /* N or N m, >= 0 */
+    TB_SENSOR_BALL_ORIENTATION,          /* 4, of a ball joint */
+    TB_SENSOR_BALL_VELOCITY,             /* 3, rad/s, axes of the joint's body */
+    TB_SENSOR_TENDON_POSITION,           /* length: m, or the sum of a fixed tendon */
+    TB_SENSOR_TENDON_VELOCITY,           /* per second */
+    TB_SENSOR_ACTUATOR_POSITION,         /* length times gear, of joints with one dof and tendons */
+    TB_SENSOR_ACTUATOR_VELOCITY,         /* per second */
+    TB_SENSOR_ACTUATOR_FORCE,            /* N or N m, before the gear */
+    TB_SENSOR_FRAME_POSITION,            /* 3, m; of bodies, shapes and sites, as what follows */
+    TB_SENSOR_FRAME_ORIENTATION,         /* 4 */
+    TB_SENSOR_FRAME_X_AXIS,              /* 3 */
+    TB_SENSOR_FRAME_Y_AXIS,              /* 3 */
+    TB_SENSOR_FRAME_Z_AXIS,              /* 3 */
+    TB_SENSOR_FRAME_LINEAR_VELOCITY,     /* 3, m/s */
+    TB_SENSOR_FRAME_ANGULAR_VELOCITY,    /* 3, rad/s */
+    TB_SENSOR_FRAME_LINEAR_ACCELERATION, /* 3, m/s^2, minus gravity */
+    TB_SENSOR_FRAME_ANGULAR_ACCELERATION, /* 3, rad/s^2 */
+    TB_SENSOR_SUBTREE_COM,                /* 3, m, of a body and its descendants */
+    TB_SENSOR_SUBTREE_VELOCITY,           /* 3, m/s, of their centre of mass */
+    TB_SENSOR_SUBTREE_ANGULAR_MOMENTUM,   /* 3, N m s, about their centre of mass */
+    TB_SENSOR_ACCELEROMETER,              /* 3, m/s^2, minus gravity; site axes, as what follows */
+    TB_SENSOR_VELOCIMETER,                /* 3, m/s */
+    TB_SENSOR_GYRO,                       /* 3, rad/s */
+    TB_SENSOR_FORCE,                      /* 3, N, by the parent on the site's body */
+    TB_SENSOR_TORQUE,                     /* 3, N m, the same, about the site */
+    TB_SENSOR_TOUCH, /* N: normal forces on the site's body along lines that meet the site's zone */
+    TB_SENSOR_CLOCK, /* s */
+    TB_SENSOR_TYPES
+} tb_sensor_type;
+
+typedef struct tb_sensor_def {
+    const char *name;
+    tb_sensor_type type;
+    tb_handle object;   /* joint, tendon, actuator, site, shape or body, by type; none: the world */
+    bool object_at_com; /* BODY: the frame is at the centre of mass, in the body's axes */
+    tb_handle reference; /* body, shape or site; unused without has_reference */
+    bool has_reference, reference_at_com;
+    double cutoff; /* the numbers stay within +-cutoff; 0: unbounded */
+    tb_shape_type
+        zone_type; /* TOUCH: SPHERE, CAPSULE, CYLINDER, BOX or ELLIPSOID in the site's frame */
+    double zone_size[3]; /* m, see tb_shape_type */
+} tb_sensor_def;
+
+/* MJCF's word ("jointpos"), count of numbers and kind of object of a type; "" and 0 out of range. */
+const char *tb_sensor_type_name(tb_sensor_type type);
+int32_t tb_sensor_type_numbers(tb_sensor_type type);
+tb_handle_kind
+tb_sensor_type_object(tb_sensor_type type); /* BODY: also shapes and sites if a frame */
+
 tb_scene_def tb_scene_defaults(void);
 tb_body_def tb_body_defaults(void);
 tb_joint_def tb_joint_defaults(void);
@@ -431,6 +487,7 @@ tb_actuator_def tb_actuator_defaults(void);     /* a motor: gain 1, gear 1 */
 tb_equality_def tb_equality_defaults(void);
 tb_pair_def tb_pair_defaults(void);
 tb_keyframe_def tb_keyframe_defaults(void);
+tb_sensor_def tb_sensor_defaults(void); /* a clock */
 
 /* Turns an actuator into a servo: force = stiffness (x - length) - damping velocity. */
 void tb_actuator_position_servo(tb_actuator_def *def, double stiffness, double damping);
@@ -457,6 +514,7 @@ tb_status tb_scene_add_equality(tb_scene *, const tb_equality_def *, tb_handle *
 tb_status tb_scene_add_pair(tb_scene *, const tb_pair_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_exclude(tb_scene *, tb_handle body_a, tb_handle body_b, tb_error *);
 tb_status tb_scene_add_keyframe(tb_scene *, const tb_keyframe_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_sensor(tb_scene *, const tb_sensor_def *, tb_handle *, tb_error *);
 
 /* Makes two shapes never collide, regardless of masks, pairs and excludes of bodies. */
 tb_status tb_scene_exclude_shapes(tb_scene *, tb_handle shape_a, tb_handle shape_b, tb_error *);

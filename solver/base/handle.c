@@ -33,6 +33,7 @@ const char *tb_handle_kind_name(tb_handle_kind kind)
     case TB_HANDLE_PAIR: return "pair";
     case TB_HANDLE_EXCLUDE: return "exclude";
     case TB_HANDLE_KEYFRAME: return "keyframe";
+    case TB_HANDLE_SENSOR: return "sensor";
     }
     return "unknown kind";
 }

@@ -163,7 +163,7 @@ static void put_filters(tb_canonical *io, const tb_compiler *c)
 }
 
 /* Tags of extras. */
-enum { EXTRA_LOOKS = 1 };
+enum { EXTRA_LOOKS = 1, EXTRA_SENSORS = 2 };
 
 static bool has_looks(const tb_scene *s)
 {
@@ -179,6 +179,32 @@ static void put_looks(tb_canonical *io, const tb_compiler *c)
     for (int32_t i = 0; i < c->scene->number_of_shapes; i++) {
         tb_shape_def def = c->scene->shapes[c->scene_shape[i]];
         tb_canonical_look(io, &def);
+    }
+}
+
+static bool has_extras(const tb_scene *s)
+{
+    return has_looks(s) || s->number_of_sensors > 0;
+}
+
+static void put_end(tb_canonical *io, const reference_maps *maps, tb_handle end)
+{
+    uint32_t kind = end.kind;
+    tb_canonical_u32(io, &kind);
+    put_reference(io, maps, end);
+}
+
+static void put_sensors(tb_canonical *io, const reference_maps *maps)
+{
+    const tb_scene *s = maps->c->scene;
+    uint32_t tag = EXTRA_SENSORS;
+    tb_canonical_u32(io, &tag);
+    put_count(io, s->number_of_sensors);
+    for (int32_t i = 0; i < s->number_of_sensors; i++) {
+        tb_sensor_def def = s->sensors[i];
+        put_end(io, maps, def.object);
+        put_end(io, maps, def.reference);
+        tb_canonical_sensor(io, &def);
     }
 }
 
@@ -219,6 +245,7 @@ static void put_scene(tb_canonical *io, const reference_maps *maps)
         tb_canonical_keyframe(io, &def);
     }
     if (has_looks(s)) put_looks(io, maps->c);
+    if (s->number_of_sensors > 0) put_sensors(io, maps);
 }
 
 /* SHA-256 as 32 bytes. */
@@ -239,7 +266,7 @@ tb_status tb_canonical_write(const tb_compiler *c, tb_bytes *bytes, tb_error *er
     tb_arena scratch;
     tb_canonical io = {.error = error, .out = bytes};
     uint32_t version =
-        has_looks(c->scene) ? TB_CANONICAL_VERSION_WITH_EXTRAS : TB_CANONICAL_VERSION;
+        has_extras(c->scene) ? TB_CANONICAL_VERSION_WITH_EXTRAS : TB_CANONICAL_VERSION;
     tb_arena_init(&scratch, 0);
     reference_maps maps = {c, TB_ARENA_ARRAY(&scratch, int32_t, joints),
                            TB_ARENA_ARRAY(&scratch, int32_t, sites)};
@@ -416,6 +443,26 @@ static void get_looks(tb_canonical *io, tb_scene *scene)
     }
 }
 
+static tb_handle get_end(tb_canonical *io, const tb_scene *scene)
+{
+    uint32_t kind = 0;
+    tb_canonical_u32(io, &kind);
+    if (kind > TB_HANDLE_KEYFRAME) tb_canonical_fail(io, "a sensor's object is of no kind");
+    return get_reference(io, scene, (tb_handle_kind)kind);
+}
+
+static void get_sensors(tb_canonical *io, tb_scene *scene)
+{
+    FOR_EACH(io)
+    {
+        tb_sensor_def def = tb_sensor_defaults();
+        def.object = get_end(io, scene);
+        def.reference = get_end(io, scene);
+        tb_canonical_sensor(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_sensor(scene, &def, NULL, io->error));
+    }
+}
+
 /* Extras follow each other by their tags, each at most once; the end is that of the bytes. */
 static void get_extras(tb_canonical *io, tb_scene *scene)
 {
@@ -425,6 +472,8 @@ static void get_extras(tb_canonical *io, tb_scene *scene)
         tb_canonical_u32(io, &tag);
         if (tag == EXTRA_LOOKS && tag > last)
             get_looks(io, scene);
+        else if (tag == EXTRA_SENSORS && tag > last)
+            get_sensors(io, scene);
         else
             tb_canonical_fail(io, "an extra is unknown or out of order");
         last = tag;

@@ -51,5 +51,6 @@ void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x);
 void tb_canonical_equality(tb_canonical *io, tb_equality_def *x);
 void tb_canonical_pair(tb_canonical *io, tb_pair_def *x);
 void tb_canonical_keyframe(tb_canonical *io, tb_keyframe_def *x);
+void tb_canonical_sensor(tb_canonical *io, tb_sensor_def *x);
 
 #endif

@@ -430,3 +430,15 @@ void tb_canonical_keyframe(tb_canonical *io, tb_keyframe_def *x)
     tb_canonical_count(io, &x->number_of_kinematic, 8);
     io_double_array(io, &x->kinematic, x->number_of_kinematic);
 }
+
+void tb_canonical_sensor(tb_canonical *io, tb_sensor_def *x)
+{
+    io_text(io, &x->name);
+    ENUM(io, x->type);
+    tb_canonical_bool(io, &x->object_at_com);
+    tb_canonical_bool(io, &x->has_reference);
+    tb_canonical_bool(io, &x->reference_at_com);
+    io_double(io, &x->cutoff);
+    ENUM(io, x->zone_type);
+    io_doubles(io, x->zone_size, 3);
+}

@@ -66,6 +66,19 @@ tb_status tb_model_shape_info(const tb_model *model, int32_t index, tb_shape_inf
     return TB_OK;
 }
 
+tb_status tb_model_sensor_info(const tb_model *model, int32_t index, tb_sensor_info *info)
+{
+    memset(info, 0, sizeof *info);
+    if (index < 0 || index >= model->number_of_sensors) return TB_INVALID_ARGUMENT;
+    const tb_model_sensor *sensor = &model->sensors[index];
+    info->type = sensor->type;
+    info->object_kind = sensor->object_kind;
+    info->object = sensor->object;
+    info->first = sensor->first;
+    info->numbers = sensor->numbers;
+    return TB_OK;
+}
+
 tb_status tb_model_site_info(const tb_model *model, int32_t index, tb_site_info *info)
 {
     memset(info, 0, sizeof *info);

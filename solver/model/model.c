@@ -26,6 +26,8 @@ tb_model_counts tb_model_count(const tb_model *model)
         .shapes = model->number_of_shapes,
         .meshes = model->number_of_mesh_assets,
         .sites = model->number_of_sites,
+        .sensors = model->number_of_sensors,
+        .sensor_numbers = model->number_of_sensor_numbers,
         .tendons = model->number_of_tendons,
         .actuators = model->number_of_actuators,
         .activations = model->number_of_activations,
@@ -88,7 +90,7 @@ int32_t tb_model_find(const tb_model *model, tb_handle_kind kind, const char *na
 
 const char *tb_model_thing_name(const tb_model *model, tb_handle_kind kind, int32_t index)
 {
-    if ((unsigned)kind > TB_HANDLE_KEYFRAME || index < 0 || index >= model->number_of_names[kind])
+    if ((unsigned)kind > TB_HANDLE_SENSOR || index < 0 || index >= model->number_of_names[kind])
         return "";
     return model->names[kind][index];
 }

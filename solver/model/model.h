@@ -282,6 +282,24 @@ typedef struct tb_model_site {
     double position[3], orientation[4];
 } tb_model_site;
 
+/* A body, shape or site as the frame of a sensor. */
+typedef struct tb_model_frame {
+    int32_t body;
+    double position[3], orientation[4]; /* m, body frame */
+} tb_model_frame;
+
+typedef struct tb_model_sensor {
+    tb_sensor_type type;
+    tb_handle_kind object_kind;
+    int32_t object;              /* of that kind, -1: none */
+    tb_model_frame of, relative; /* of bodies, shapes and sites; of the reference */
+    bool has_reference;
+    int32_t first, numbers; /* among the numbers of all sensors */
+    double cutoff;
+    tb_shape_type zone_type;
+    double zone_size[3];
+} tb_model_sensor;
+
 /* Properties of a shape that viewers alone use. */
 typedef struct tb_model_look {
     int32_t asset; /* mesh or height field by the shape's type, in the scene's order; -1: none */
@@ -327,7 +345,9 @@ struct tb_model {
         number_of_kinematic_bodies, number_of_warnings, number_of_mesh_assets,
         number_of_height_field_assets, number_of_colliding_shapes, number_of_jointed_trees,
         number_of_dry_dofs, number_of_moments, number_of_fluids, number_of_limited_joints,
-        number_of_levels, number_of_chain_dofs, longest_chain;
+        number_of_levels, number_of_chain_dofs, longest_chain, number_of_sensors,
+        number_of_sensor_numbers;
+    int32_t number_of_past_velocities; /* dofs if a sensor needs accelerations, else 0 */
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -361,13 +381,14 @@ struct tb_model {
     const tb_model_exclude *shape_excludes; /* shapes that never collide, regardless of pairs and
                                                masks */
     const tb_model_keyframe *keyframes;
+    const tb_model_sensor *sensors;
     const int32_t *kinematic_bodies; /* body indices */
     const double *q_reference;       /* number_of_coordinates: the described pose */
     const char *const *warnings;
-    const char *const *names[TB_HANDLE_KEYFRAME + 1]; /* by tb_handle_kind, "" for an unnamed
+    const char *const *names[TB_HANDLE_SENSOR + 1]; /* by tb_handle_kind, "" for an unnamed
                                                          element */
-    int32_t number_of_names[TB_HANDLE_KEYFRAME + 1];  /* elements of each kind */
-    struct tb_names *name_index;                      /* for tb_model_find */
+    int32_t number_of_names[TB_HANDLE_SENSOR + 1];  /* elements of each kind */
+    struct tb_names *name_index;                    /* for tb_model_find */
     const int32_t *shape_pair_start; /* shapes + 1: first listed pair with this shape as a */
     const int32_t *colliding_shapes; /* shapes that can collide at all, ascending */
 

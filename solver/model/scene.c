@@ -135,6 +135,7 @@ void tb_scene_destroy(tb_scene *scene)
     free(scene->pairs);
     free(scene->excludes);
     free(scene->keyframes);
+    free(scene->sensors);
     free(scene->warnings);
     tb_names_destroy(&scene->names);
     tb_arena_destroy(&scene->data);

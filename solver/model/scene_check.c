@@ -129,6 +129,7 @@ static int32_t count_of(const tb_scene *scene, tb_handle_kind kind)
     case TB_HANDLE_PAIR: return scene->number_of_pairs;
     case TB_HANDLE_EXCLUDE: return scene->number_of_excludes;
     case TB_HANDLE_KEYFRAME: return scene->number_of_keyframes;
+    case TB_HANDLE_SENSOR: return scene->number_of_sensors;
     default: return 0;
     }
 }

@@ -239,6 +239,7 @@ static tb_status finish(tb_penalty *p, tb_state *state, const tb_step_options *o
     if (options->report_energy) before = tb_world_energy(state, arena);
     const tb_status status = remember(p, state, dt, c);
     if (status != TB_OK) return tb_fail_memory(error, 0, "contacts");
+    memcpy(state->past_u, state->u, (size_t)m->number_of_past_velocities * sizeof *state->past_u);
     memcpy(state->q, p->y, (size_t)m->number_of_coordinates * sizeof *p->y);
     memcpy(state->u, p->y + m->number_of_coordinates, (size_t)m->number_of_dofs * sizeof *p->y);
     normalize_quaternions(m, state->q);

@@ -82,7 +82,8 @@ TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
 #define TB_STATE_HIDDEN_ARRAYS(X)                                                                  \
     X(ROW_STATUSES, row_statuses, tb_row_memory_layout(m).total)                                   \
     X(HISTORY, history, TB_HISTORY_NUMBERS)                                                        \
-    X(FACTOR, factor, tb_cached_factor_numbers((m)->number_of_dofs))
+    X(FACTOR, factor, tb_cached_factor_numbers((m)->number_of_dofs))                               \
+    X(PAST_U, past_u, (m)->number_of_past_velocities)
 
 #define TB_STATE_NUMBER(NAME, member, numbers) TB_STATE_NUMBER_##NAME,
 enum { TB_STATE_ARRAYS(TB_STATE_NUMBER) TB_ARRAYS };
@@ -118,6 +119,7 @@ struct tb_state {
     double *row_statuses; /* as row_impulses, at a block's first: 1 + tb_contact_status; 0: none */
     double *history;      /* TB_HISTORY_NUMBERS: a tb_solve_history */
     double *factor;       /* tb_cached_factor_numbers of the dofs: Newton's cached factor */
+    double *past_u;       /* u before the last step, for sensors of acceleration; else empty */
     /* Of the last step. Never written once there: a step makes its own in next_contacts, so forks
      * share these until each has stepped. */
     tb_contact_record *contacts;

@@ -255,6 +255,7 @@ TB_STATIC void commit(const tb_world *w, tb_state *state)
 {
     const tb_model *m = w->model;
     TB_EACH (i, m->number_of_coordinates) state->q[i] = (double)w->q[i];
+    TB_EACH (i, m->number_of_past_velocities) state->past_u[i] = state->u[i];
     TB_EACH (i, m->number_of_dofs) state->u[i] = (double)w->u_end[i];
     TB_EACH (i, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies)
         state->kinematic[i] = w->kinematic[i];

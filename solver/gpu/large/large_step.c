@@ -19,6 +19,7 @@ static int32_t large_world(void)
 bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options)
 {
     return state->model->number_of_colliding_shapes >= large_world() &&
+           state->model->number_of_past_velocities == 0 &&
            tb_large_refuses(state->model, options) == NULL;
 }
 

@@ -75,7 +75,7 @@ static tb_status compile_names(tb_compiler *c)
 {
     const tb_scene *s = c->scene;
     tb_model *m = c->model;
-    const int32_t counts[TB_HANDLE_KEYFRAME + 1] = {
+    const int32_t counts[TB_HANDLE_SENSOR + 1] = {
         [TB_HANDLE_BODY] = m->number_of_bodies,
         [TB_HANDLE_JOINT] = m->number_of_joints,
         [TB_HANDLE_SHAPE] = m->number_of_shapes,
@@ -87,10 +87,11 @@ static tb_status compile_names(tb_compiler *c)
         [TB_HANDLE_EQUALITY] = m->number_of_equalities,
         [TB_HANDLE_PAIR] = m->number_of_pairs,
         [TB_HANDLE_KEYFRAME] = m->number_of_keyframes,
+        [TB_HANDLE_SENSOR] = m->number_of_sensors,
     };
-    const char **lists[TB_HANDLE_KEYFRAME + 1];
+    const char **lists[TB_HANDLE_SENSOR + 1];
     bool ok = true;
-    for (int kind = 0; kind <= TB_HANDLE_KEYFRAME; kind++) {
+    for (int kind = 0; kind <= TB_HANDLE_SENSOR; kind++) {
         lists[kind] = TB_ARENA_ARRAY(&m->arena, const char *, counts[kind]);
         ok = ok && lists[kind] != NULL;
         m->names[kind] = lists[kind];
@@ -114,6 +115,7 @@ static tb_status compile_names(tb_compiler *c)
     ENTER(EQUALITY, equalities, i)
     ENTER(PAIR, pairs, c->scene_pair[i])
     ENTER(KEYFRAME, keyframes, i)
+    ENTER(SENSOR, sensors, i)
 #undef ENTER
     return ok ? TB_OK : tb_fail_memory(c->error, 0, "names");
 }

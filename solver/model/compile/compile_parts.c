@@ -300,6 +300,7 @@ tb_status tb_compile_parts(tb_compiler *c)
     if (status == TB_OK) status = compile_pairs(c);
     if (status == TB_OK) status = compile_excludes(c);
     if (status == TB_OK) status = compile_keyframes(c);
+    if (status == TB_OK) status = tb_compile_sensors(c);
     if (status == TB_OK) find_adhesion(c->model);
     return status;
 }

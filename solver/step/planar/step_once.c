@@ -389,6 +389,8 @@ tb_status tb_planar_step_end(tb_planar_stepping *s, tb_state *state, tb_certific
     const double energy = reported ? tb_world_energy(state, s->arena) : 0;
     status = remember(s, state, error);
     if (status != TB_OK) return status;
+    memcpy(state->past_u, state->u,
+           (size_t)state->model->number_of_past_velocities * sizeof *state->past_u);
     for (int32_t i = 0; i < s->world.number_of_bodies; i++) {
         tb_planar_coordinates(state->model, &s->world.bodies[i], state->q);
         tb_planar_dofs(&s->world.bodies[i], state->u);
