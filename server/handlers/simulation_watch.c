@@ -58,7 +58,8 @@ void td_simulation_watch(td_call *call, td_request *request)
         return;
     }
     w->call = call;
-    if (!w->want.bodies && !w->want.contacts && !w->want.poses && !w->want.forces)
+    if (!w->want.bodies && !w->want.contacts && !w->want.poses && !w->want.forces &&
+        !w->want.sensors)
         w->want.state = true;
     call->destroy_state = destroy_watcher;
     td_call_set_state(call, w);

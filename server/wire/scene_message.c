@@ -190,6 +190,9 @@ static const char *kind_name(tb_handle_kind kind)
     case TB_HANDLE_JOINT: return "joint";
     case TB_HANDLE_TENDON: return "tendon";
     case TB_HANDLE_SITE: return "site";
+    case TB_HANDLE_SHAPE: return "shape";
+    case TB_HANDLE_ACTUATOR: return "actuator";
+    case TB_HANDLE_NONE: return "";
     default: return "body";
     }
 }
@@ -240,6 +243,58 @@ static Tribo__V1__SiteInfo **sites_of(td_wire *wire, const tb_model *model, int3
     return (Tribo__V1__SiteInfo **)sites;
 }
 
+/* ---- sensors ---- */
+
+/* Unit of a sensor's numbers; of a hinge and of a slide they differ. "": none, or that of a tendon. */
+static const char *sensor_unit(const tb_model *model, const tb_sensor_info *sensor)
+{
+    tb_joint_info joint = {.type = TB_JOINT_HINGE};
+    if (sensor->object_kind == TB_HANDLE_JOINT) tb_model_joint_info(model, sensor->object, &joint);
+    const bool slides = joint.type == TB_JOINT_SLIDE;
+    switch (sensor->type) {
+    case TB_SENSOR_JOINT_POSITION: return slides ? "m" : "rad";
+    case TB_SENSOR_JOINT_VELOCITY: return slides ? "m/s" : "rad/s";
+    case TB_SENSOR_JOINT_LIMIT_FORCE: return slides ? "N" : "N m";
+    case TB_SENSOR_FRAME_POSITION:
+    case TB_SENSOR_SUBTREE_COM: return "m";
+    case TB_SENSOR_FRAME_LINEAR_VELOCITY:
+    case TB_SENSOR_SUBTREE_VELOCITY:
+    case TB_SENSOR_VELOCIMETER: return "m/s";
+    case TB_SENSOR_BALL_VELOCITY:
+    case TB_SENSOR_FRAME_ANGULAR_VELOCITY:
+    case TB_SENSOR_GYRO: return "rad/s";
+    case TB_SENSOR_FRAME_LINEAR_ACCELERATION:
+    case TB_SENSOR_ACCELEROMETER: return "m/s^2";
+    case TB_SENSOR_FRAME_ANGULAR_ACCELERATION: return "rad/s^2";
+    case TB_SENSOR_SUBTREE_ANGULAR_MOMENTUM: return "N m s";
+    case TB_SENSOR_FORCE:
+    case TB_SENSOR_TOUCH: return "N";
+    case TB_SENSOR_TORQUE: return "N m";
+    case TB_SENSOR_CLOCK: return "s";
+    default: return "";
+    }
+}
+
+static Tribo__V1__SensorInfo **sensors_of(td_wire *wire, const tb_model *model, int32_t n)
+{
+    Tribo__V1__SensorInfo **sensors =
+        (Tribo__V1__SensorInfo **)take_list(wire, n, sizeof **sensors);
+    for (int32_t i = 0; sensors != NULL && i < n; i++) {
+        Tribo__V1__SensorInfo *m = sensors[i];
+        tb_sensor_info info;
+        tribo__v1__sensor_info__init(m);
+        tb_model_sensor_info(model, i, &info);
+        m->name = lend(tb_model_thing_name(model, TB_HANDLE_SENSOR, i));
+        m->type = lend(tb_sensor_type_name(info.type));
+        m->object_kind = lend(kind_name(info.object_kind));
+        m->object = info.object;
+        m->first = info.first;
+        m->numbers = info.numbers;
+        m->unit = lend(sensor_unit(model, &info));
+    }
+    return sensors;
+}
+
 /* ---- the scene ---- */
 
 void td_wire_scene(td_wire *wire, const tb_model *model, td_wire_digest *digests,
@@ -257,6 +312,8 @@ void td_wire_scene(td_wire *wire, const tb_model *model, td_wire_digest *digests
     r->n_actuator_infos = (size_t)n.actuators;
     r->sites = sites_of(wire, model, n.sites);
     r->n_sites = (size_t)n.sites;
+    r->sensors = sensors_of(wire, model, n.sensors);
+    r->n_sensors = (size_t)n.sensors;
     r->meshes = meshes_of(wire, model, digests, n.meshes, fields);
     r->n_meshes = (size_t)(n.meshes + fields);
     r->shapes = td_wire_names(wire, model, TB_HANDLE_SHAPE, n.shapes, &r->n_shapes);

@@ -23,6 +23,7 @@ tb_status td_wire_read_want(const Tribo__V1__StepReturn *message, td_wire_want *
     want->forces = message->forces;
     want->arrays = message->certificate_arrays;
     want->pairs = message->n_pairs > 0;
+    want->sensors = message->sensors;
     if (message->dtype == FLOAT32)
         want->dtype = FLOAT32;
     else if (message->dtype != FLOAT64 &&
@@ -149,6 +150,25 @@ static Tribo__V1__Array *tabulate(td_wire *wire, tb_state *const *states, int32_
     return array;
 }
 
+static Tribo__V1__Array *sensors(td_wire *wire, tb_state *const *states, int32_t worlds,
+                                 int32_t columns, double dt)
+{
+    const size_t row = (size_t)columns;
+    double *all = td_wire_take(wire, (size_t)worlds * row * sizeof *all);
+    if (all == NULL) return NULL;
+    for (int32_t w = 0; w < worlds; w++)
+        if (tb_state_sensors(states[w], dt, all + (size_t)w * row, NULL) != TB_OK) {
+            wire->failed = true;
+            return NULL;
+        }
+    Tribo__V1__Array *array = td_wire_array(wire, FLOAT64, all, worlds, columns);
+    if (array != NULL && columns == 0) {
+        array->n_shape = 2;
+        array->data.len = 0;
+    }
+    return array;
+}
+
 Tribo__V1__State *td_wire_state(td_wire *wire, tb_state *const *states, int32_t worlds,
                                 td_wire_want want)
 {
@@ -173,6 +193,8 @@ Tribo__V1__State *td_wire_state(td_wire *wire, tb_state *const *states, int32_t 
         state->limit_forces =
             tabulate(wire, states, worlds, counts.joints, tb_state_limit_impulse, 1 / want.dt);
     }
+    if (want.sensors && want.dt > 0)
+        state->sensors = sensors(wire, states, worlds, counts.sensor_numbers, want.dt);
     return wire->failed ? NULL : state;
 }
 
@@ -295,6 +317,7 @@ size_t td_wire_world_bytes(const tb_state *state, td_wire_want want)
         bytes += CONTACTS_HEAD + (size_t)tb_state_number_of_contacts(state) *
                                      (size_t)(CONTACT + (want.forces ? FORCE_AND_LAW : 0));
     if (want.poses) bytes += (size_t)counts.bodies * POSE_NUMBERS * sizeof(float);
+    if (want.sensors) bytes += (size_t)counts.sensor_numbers * sizeof(double);
     if (want.forces) bytes += (size_t)(counts.actuators + counts.joints) * sizeof(double);
     return bytes;
 }

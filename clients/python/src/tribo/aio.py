@@ -487,12 +487,13 @@ class Session:
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
+        sensors: bool = False,
         single: bool = False,
         priority: str = "normal",
         timeout: float | None = None,
     ) -> StepAnswer:
         """Steps all worlds; see `tribo.Session.step`."""
-        wanted = requests.want(state, contacts, bodies, single)
+        wanted = requests.want(state, contacts, bodies, single, sensors)
         request = requests.step(self.id, steps, controls, forces, wanted, priority)
         return StepAnswer.from_message(
             await self._call("Step", request, timeout), names=self._names
@@ -504,11 +505,12 @@ class Session:
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
+        sensors: bool = False,
         single: bool = False,
         timeout: float | None = None,
     ) -> StepStream:
         """Opens a stream that carries many steps in one call."""
-        return StepStream(self, requests.want(state, contacts, bodies, single), timeout)
+        return StepStream(self, requests.want(state, contacts, bodies, single, sensors), timeout)
 
     async def watch(
         self,
@@ -516,13 +518,14 @@ class Session:
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
+        sensors: bool = False,
         minimum_interval: float = 0.0,
     ) -> AsyncIterator[simulation_pb2.WatchResponse]:
         """Follows a session stepped by other clients: its states, and events when it ends."""
         await self.heartbeat()  # finds the session's replica
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
-            want=requests.want(state, contacts, bodies, False),
+            want=requests.want(state, contacts, bodies, False, sensors),
             minimum_interval=minimum_interval,
         )
         call = self._client._simulation.Watch(request, metadata=self._client._metadata)
@@ -540,9 +543,11 @@ class Session:
         finally:
             call.cancel()
 
-    async def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
+    async def state(
+        self, *, contacts: bool = False, bodies: bool = False, sensors: bool = False
+    ) -> StepAnswer:
         """The current state, with the certificates of the last step."""
-        wanted = requests.want(True, contacts, bodies, False)
+        wanted = requests.want(True, contacts, bodies, False, sensors)
         m = await self._call(
             "GetState", simulation_pb2.GetStateRequest(session_id=self.id, want=wanted)
         )

@@ -49,17 +49,19 @@ class JointMotion:
 
 
 class Names:
-    """The names of a scene: bodies, joints with their columns, actuators."""
+    """The names of a scene: bodies, joints and sensors with their columns, actuators."""
 
     def __init__(
         self,
         bodies: Sequence[str],
         joints: Mapping[str, tuple[slice, slice]],
         actuators: Sequence[str],
+        sensors: Mapping[str, slice] | None = None,
     ) -> None:
         self._bodies = {name: i for i, name in enumerate(bodies) if name}
         self._joints = dict(joints)
         self._actuators = {name: i for i, name in enumerate(actuators) if name}
+        self._sensors = dict(sensors or {})
 
     @classmethod
     def from_message(cls, m: simulation_pb2.GetSceneResponse) -> Names:
@@ -71,7 +73,8 @@ class Names:
                 slice(joint.coordinate, joint.coordinate + coordinates),
                 slice(joint.dof, joint.dof + dofs),
             )
-        return cls([b.name for b in m.bodies], joints, list(m.actuators))
+        sensors = {s.name: slice(s.first, s.first + s.numbers) for s in m.sensors if s.name}
+        return cls([b.name for b in m.bodies], joints, list(m.actuators), sensors)
 
     @property
     def bodies(self) -> list[str]:
@@ -88,6 +91,11 @@ class Names:
         """Actuators that have a name."""
         return list(self._actuators)
 
+    @property
+    def sensors(self) -> list[str]:
+        """Sensors that have a name."""
+        return list(self._sensors)
+
     def body(self, name: str) -> int:
         """Index of a body."""
         return _find(self._bodies, name, "body")
@@ -99,6 +107,10 @@ class Names:
     def actuator(self, name: str) -> int:
         """Index of an actuator."""
         return _find(self._actuators, name, "actuator")
+
+    def sensor(self, name: str) -> slice:
+        """Columns of a sensor among the numbers of all sensors."""
+        return _find(self._sensors, name, "sensor")
 
     def __repr__(self) -> str:
         return f"Names(bodies={self.bodies}, joints={self.joints}, actuators={self.actuators})"

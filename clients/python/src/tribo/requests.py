@@ -169,12 +169,15 @@ def create_session(
     )
 
 
-def want(state: bool, contacts: bool, bodies: bool, single: bool) -> simulation_pb2.StepReturn:
+def want(
+    state: bool, contacts: bool, bodies: bool, single: bool, sensors: bool = False
+) -> simulation_pb2.StepReturn:
     """Selects the contents of an answer."""
     return simulation_pb2.StepReturn(
         state=state,
         contacts=contacts,
         bodies=bodies,
+        sensors=sensors,
         dtype=common_pb2.DATA_TYPE_FLOAT32 if single else common_pb2.DATA_TYPE_FLOAT64,
     )
 

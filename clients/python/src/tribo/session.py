@@ -140,6 +140,7 @@ class Session:
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
+        sensors: bool = False,
         single: bool = False,
         priority: str = "normal",
         timeout: float | None = None,
@@ -153,6 +154,7 @@ class Session:
             state: return q and u.
             contacts: return the contacts of the last step.
             bodies: return poses and velocities of all bodies.
+            sensors: return the numbers of the scene's sensors.
             single: return arrays as float32.
             priority: "low", "normal" or "high".
             timeout: s; None: the client's.
@@ -162,7 +164,7 @@ class Session:
             steps,
             controls,
             forces,
-            requests.want(state, contacts, bodies, single),
+            requests.want(state, contacts, bodies, single, sensors),
             priority,
         )
         return StepAnswer.from_message(self._call("Step", request, timeout), names=self._names)
@@ -173,11 +175,12 @@ class Session:
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
+        sensors: bool = False,
         single: bool = False,
         timeout: float | None = None,
     ) -> StepStream:
         """Opens a stream that carries many steps in one call."""
-        return StepStream(self, requests.want(state, contacts, bodies, single), timeout)
+        return StepStream(self, requests.want(state, contacts, bodies, single, sensors), timeout)
 
     def watch(
         self,
@@ -185,6 +188,7 @@ class Session:
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
+        sensors: bool = False,
         minimum_interval: float = 0.0,
     ) -> Iterator[simulation_pb2.WatchResponse]:
         """Follows a session stepped by other clients: its states, and events when it ends.
@@ -193,11 +197,12 @@ class Session:
             state: q and u with every state.
             contacts: contacts with every state.
             bodies: poses and velocities of all bodies with every state.
+            sensors: numbers of the scene's sensors with every state.
             minimum_interval: s of wall time between states; 0: 1/30.
         """
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
-            want=requests.want(state, contacts, bodies, False),
+            want=requests.want(state, contacts, bodies, False, sensors),
             minimum_interval=minimum_interval,
         )
         pieces: list[simulation_pb2.WatchResponse] = []
@@ -217,10 +222,12 @@ class Session:
         finally:
             call.cancel()
 
-    def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
+    def state(
+        self, *, contacts: bool = False, bodies: bool = False, sensors: bool = False
+    ) -> StepAnswer:
         """The current state, with the certificates of the last step."""
         request = simulation_pb2.GetStateRequest(
-            session_id=self.id, want=requests.want(True, contacts, bodies, False)
+            session_id=self.id, want=requests.want(True, contacts, bodies, False, sensors)
         )
         m = self._call("GetState", request)
         return StepAnswer.from_parts(m.state, m.certificates, m.contacts, self._names)

@@ -173,6 +173,8 @@ class StepAnswer:
     queue_seconds: float = 0.0
     compute_seconds: float = 0.0
     tag: int = 0
+    #: numbers of all sensors (worlds, numbers): see `sensor`
+    sensors: Floats | None = None
     #: gives the scene's names when they are asked for; None: the answer came without a scene
     names: Callable[[], Names] | None = field(default=None, repr=False, compare=False)
 
@@ -198,6 +200,7 @@ class StepAnswer:
             array("controls"),
             array("bodies"),
             [Contacts.from_message(c) for c in contacts],
+            sensors=array("sensors"),
             names=names,
         )
 
@@ -242,6 +245,13 @@ class StepAnswer:
         column: Floats = self.controls[:, self._names().actuator(name)]
         return column
 
+    def sensor(self, name: str) -> Floats:
+        """Numbers of a sensor (worlds, n); needs a step with `sensors=True`."""
+        if self.sensors is None:
+            raise ValueError("the answer has no sensors: ask for them by sensors=True")
+        columns: Floats = self.sensors[:, self._names().sensor(name)]
+        return columns
+
     def to_dataframe(self) -> Any:
         """A row a world: its certificate and, where there are names, q and u by joint (pandas)."""
         table: dict[str, Any] = {
@@ -268,7 +278,7 @@ class StepAnswer:
 
     def __repr__(self) -> str:
         parts = [f"time={self.time:g}", f"steps={self.steps}"]
-        for name in ("q", "u", "controls", "bodies"):
+        for name in ("q", "u", "controls", "bodies", "sensors"):
             array = getattr(self, name)
             if array is not None:
                 parts.append(f"{name}={array.shape}")

@@ -197,9 +197,6 @@ static tb_status note_sections(mjcf *m)
     const xmlNode *root = tb_xml_root(m->xml);
     MJCF_TRY(tb_xml_check_children(root, SECTIONS, m->error));
     for (const xmlNode *s = tb_xml_first(root); s != NULL; s = tb_xml_next(s)) {
-        if (tb_xml_is(s, "sensor"))
-            for (const xmlNode *c = tb_xml_first(s); c != NULL; c = tb_xml_next(c))
-                MJCF_TRY(mjcf_note_past(m, c, "sensor", "has no effect on motion"));
         if (tb_xml_is(s, "extension"))
             MJCF_TRY(mjcf_note_past(m, s, "extension", "has no effect: there are no plugins"));
         if (tb_xml_is(s, "deformable"))
@@ -251,6 +248,7 @@ static void forget(mjcf *m)
     free(m->notes);
     free(m->replicas);
     free(m->sites);
+    free(m->zones);
     free(m->rounds);
     free(m->mocaps);
     free(m->aligned);
@@ -284,6 +282,7 @@ static tb_status finish(mjcf *m)
     MJCF_TRY(mjcf_read_contacts(m));
     MJCF_TRY(mjcf_read_equalities(m));
     MJCF_TRY(mjcf_add_actuators(m));
+    MJCF_TRY(mjcf_read_sensors(m));
     MJCF_TRY(mjcf_read_keyframes(m));
     return warn(m);
 }

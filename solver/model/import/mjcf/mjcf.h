@@ -207,6 +207,12 @@ typedef struct mjcf_models {
     int32_t depth;  /* of models inside of models */
 } mjcf_models;
 
+/* Extent of a site: the zone of its touch sensors. */
+typedef struct mjcf_zone {
+    tb_shape_type type; /* SPHERE, CAPSULE, ELLIPSOID, CYLINDER or BOX */
+    double size[3];     /* m */
+} mjcf_zone;
+
 /* A named geom that a spatial tendon may wrap around. */
 typedef struct mjcf_round {
     tb_handle body;
@@ -275,6 +281,8 @@ typedef struct mjcf {
     int32_t number_of_materials, material_capacity;
     tb_site_def *sites; /* as added; names are not kept */
     int32_t number_of_sites, site_capacity;
+    mjcf_zone *zones; /* number_of_sites */
+    int32_t zone_capacity;
     mjcf_round *rounds; /* found in `names` as shapes */
     int32_t number_of_rounds, round_capacity;
     mjcf_note *notes;
@@ -471,6 +479,7 @@ tb_status mjcf_add_actuators(mjcf *m);
 tb_status mjcf_note_pairs(mjcf *m);
 tb_status mjcf_read_contacts(mjcf *m);
 tb_status mjcf_read_equalities(mjcf *m);
+tb_status mjcf_read_sensors(mjcf *m);
 tb_status mjcf_read_keyframes(mjcf *m);
 
 /* Reflected inertia 1 / (J M^-1 J') at the reference configuration of each joint (averaged over its

@@ -27,8 +27,8 @@ static const mjcf_words INERTIAL = {
     .used = "pos mass diaginertia fullinertia quat axisangle xyaxes zaxis euler"};
 
 static const mjcf_words SITE = {
-    .used = "name class pos quat axisangle xyaxes zaxis euler fromto",
-    .silent = "type size group material rgba mesh user",
+    .used = "name class pos quat axisangle xyaxes zaxis euler fromto type size",
+    .silent = "group material rgba mesh user",
 };
 
 static const char *const UNSUPPORTED = "composite plugin";
@@ -76,6 +76,26 @@ static tb_status read_inertial(mjcf *m, const xmlNode *node, const mjcf_pose *fr
     return TB_OK;
 }
 
+/* The extent of a site. Sizes of the wrong count are left as they are: they matter to touch sensors
+ * alone, and the builder refuses those. */
+static tb_status read_zone(mjcf *m, const mjcf_element *element, bool ends, double half_length,
+                           mjcf_zone *zone)
+{
+    static const tb_shape_type TYPES[] = {TB_SHAPE_SPHERE,   TB_SHAPE_CAPSULE, TB_SHAPE_ELLIPSOID,
+                                          TB_SHAPE_CYLINDER, TB_SHAPE_BOX,     TB_SHAPE_MESH};
+    int32_t type = 0, given = 0;
+    double size[3] = {0.005, 0.005, 0.005};
+    MJCF_TRY(mjcf_choice(m, element, "type", "sphere capsule ellipsoid cylinder box mesh", &type));
+    MJCF_TRY(mjcf_numbers(m, element, "size", 1, 3, size, &given));
+    zone->type = TYPES[type];
+    memcpy(zone->size, size, sizeof size);
+    if (!ends) return TB_OK;
+    const bool round = zone->type == TB_SHAPE_CAPSULE || zone->type == TB_SHAPE_CYLINDER;
+    zone->size[round ? 1 : 2] = half_length;
+    if (!round) zone->size[1] = size[0];
+    return TB_OK;
+}
+
 static tb_status read_site(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
                            tb_handle body)
 {
@@ -97,6 +117,9 @@ static tb_status read_site(mjcf *m, const xmlNode *node, int32_t childclass, con
         return mjcf_refused(m, node, &refusal);
     MJCF_TRY(
         mjcf_grow(m, (void **)&m->sites, m->number_of_sites, &m->site_capacity, sizeof *m->sites));
+    MJCF_TRY(
+        mjcf_grow(m, (void **)&m->zones, m->number_of_sites, &m->zone_capacity, sizeof *m->zones));
+    MJCF_TRY(read_zone(m, &element, ends, half_length, &m->zones[m->number_of_sites]));
     m->sites[m->number_of_sites++] = def;
     return TB_OK;
 }
