@@ -42,7 +42,7 @@ START_TEST(what_has_no_effect_is_said_once_with_its_place)
         "<light name='sun'/><camera/>\n<camera/><geom size='1'/><geom size='1' solimp='.9 .9 .1' "
         "margin='.001' gap='0' solmix='2'/>\n" PENDULUM(
             "solreflimit='.1 1'") "</worldbody>"
-                                  "<sensor><jointpos joint='j'/><clock/></sensor>"));
+                                  "<sensor><jointpos joint='j'/><user dim='1'/><user dim='2'/></sensor>"));
     static const char *const SAID[] = {
         "t.xml:1: geom: solref has no effect",
         "t.xml:4: geom: solimp has no effect",
@@ -52,7 +52,7 @@ START_TEST(what_has_no_effect_is_said_once_with_its_place)
         "t.xml:2: texture: 't': texture has no",
         "t.xml:3: light: 'sun': light has no effect",
         "t.xml:3: camera: camera has no effect on motion (2 in all; also line 4)",
-        "t.xml:5: jointpos: sensor has no effect on motion (2 in all; also line 5)"};
+        "t.xml:5: user: user is not computed (2 in all; also line 5)"};
     const int count = sizeof SAID / sizeof SAID[0];
     for (int i = 0; i < count; i++)
         ck_assert_msg(mjcf_warnings(&c, SAID[i]) == 1, "'%s' is not said once", SAID[i]);

@@ -10,7 +10,9 @@ static const char SCENE[] =
     "<geom name='box' type='box' size='.1 .1 .1' mass='1' friction='.5'/></body>"
     "<body name='arm' pos='3 0 2' gravcomp='1'><joint name='hinge' axis='0 1 0' range='-10 10'/>"
     "<geom type='mesh' mesh='cube' contype='0' conaffinity='0' mass='1'/></body></worldbody>"
-    "<actuator><motor name='press' joint='hinge' ctrlrange='-9 9'/></actuator></mujoco>";
+    "<actuator><motor name='press' joint='hinge' ctrlrange='-9 9'/></actuator>"
+    "<sensor><jointlimitfrc name='stop' joint='hinge'/><framepos name='place' objtype='geom' "
+    "objname='box'/></sensor></mujoco>";
 
 static void create(td_server *s, char scene[65])
 {
@@ -54,6 +56,16 @@ START_TEST(a_scene_says_all_that_drawing_it_takes)
     ck_assert_str_eq(answer->meshes[0]->sha256, cube->mesh_sha256);
     ck_assert_int_eq(answer->meshes[0]->vertices, 8);
     snprintf(mesh, sizeof mesh, "%s", cube->mesh_sha256);
+    ck_assert_uint_eq(answer->n_sensors, 2);
+    const Tribo__V1__SensorInfo *stop = answer->sensors[0], *place = answer->sensors[1];
+    ck_assert_str_eq(stop->name, "stop");
+    ck_assert_str_eq(stop->type, "jointlimitfrc");
+    ck_assert_str_eq(stop->object_kind, "joint");
+    ck_assert_int_eq(stop->object, 1);
+    ck_assert_str_eq(stop->unit, "N m");
+    ck_assert_str_eq(place->object_kind, "shape");
+    ck_assert_int_eq(place->first, 1);
+    ck_assert_int_eq(place->numbers, 3);
     ck_assert_uint_eq(answer->n_actuator_infos, 1);
     ck_assert_str_eq(answer->actuator_infos[0]->target_kind, "joint");
     TEST_NEAR(answer->actuator_infos[0]->control_upper, 9, 0);

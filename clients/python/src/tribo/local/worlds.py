@@ -118,6 +118,28 @@ class State:
     def controls(self, values: ArrayLike) -> None:
         self._write(self.library.call.tb_state_set_controls, values)
 
+    @property
+    def sensors(self) -> Floats:
+        """Numbers of all sensors (numbers) after a step of the model's own length."""
+        return self.read_sensors(self.model.dt)
+
+    def read_sensors(self, dt: float) -> Floats:
+        """The same for a last step of `dt` s: forces are impulses over it."""
+        lib, error = self.library, self.library.error()
+        values = np.zeros(self.model.sensor_numbers)
+        lib.check(
+            lib.call.tb_state_sensors(
+                self.pointer, dt, lib.ffi.from_buffer("double[]", values), error
+            ),
+            error,
+        )
+        return values
+
+    def sensor(self, name: str) -> Floats:
+        """Numbers of one sensor (n)."""
+        columns: Floats = self.sensors[self.model.names.sensor(name)]
+        return columns
+
     def set_forces(self, values: ArrayLike) -> None:
         """Generalized forces (dofs), N or N m, held until changed."""
         self._write(self.library.call.tb_state_set_applied_force, values)
