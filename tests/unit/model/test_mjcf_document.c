@@ -42,7 +42,8 @@ START_TEST(what_has_no_effect_is_said_once_with_its_place)
         "<light name='sun'/><camera/>\n<camera/><geom size='1'/><geom size='1' solimp='.9 .9 .1' "
         "margin='.001' gap='0' solmix='2'/>\n" PENDULUM(
             "solreflimit='.1 1'") "</worldbody>"
-                                  "<sensor><jointpos joint='j'/><user dim='1'/><user dim='2'/></sensor>"));
+                                  "<sensor><jointpos joint='j'/><user dim='1'/><user "
+                                  "dim='2'/></sensor>"));
     static const char *const SAID[] = {
         "t.xml:1: geom: solref has no effect",
         "t.xml:4: geom: solimp has no effect",

@@ -9,26 +9,27 @@ static tb_error error;
 /* A box of 2 kg that rests with a touch zone below and one above, in sight of a driven reference; a
  * pendulum of 0.5 m; a welded load. */
 #define SCENE                                                                                      \
-    MJCF("<option timestep='.001'/><worldbody><geom name='floor' type='plane' size='1 1 .1'/>"     \
-         "<body name='box' pos='0 0 .1'><freejoint/><geom name='g' type='box' size='.1 .1 .1' "    \
-         "mass='2'/><site name='under' type='box' size='.11 .11 .02' pos='0 0 -.1'/>"              \
-         "<site name='above' type='box' size='.11 .11 .02' pos='0 0 .1'/>"                         \
-         "<site name='turned' euler='0 90 0'/></body>"                                             \
-         "<body name='arm' pos='3 0 2'><joint name='j' axis='0 1 0'/>"                             \
-         "<geom size='.01' mass='1' pos='0 0 -.5' contype='0' conaffinity='0'/>"                   \
-         "<site name='bob' pos='0 0 -.5'/></body>"                                                 \
-         "<body name='post' pos='5 0 0'><body name='load' pos='0 .3 1'>"                           \
-         "<geom size='.1' mass='4' contype='0' conaffinity='0'/><site name='foot' pos='0 -.3 -1'/>" \
-         "</body></body></worldbody>"                                                              \
-         "<sensor><touch name='tu' site='under'/><touch name='ta' site='above'/>"                  \
-         "<accelerometer name='rest' site='turned'/><jointpos name='p' joint='j'/>"                \
-         "<jointvel name='v' joint='j'/><accelerometer name='swing' site='bob'/>"                  \
-         "<gyro name='w' site='bob' cutoff='.5'/><force name='f' site='foot'/>"                    \
-         "<torque name='t' site='foot'/><framepos name='where' objtype='geom' objname='g' "        \
-         "reftype='site' refname='turned'/><subtreecom name='all' body='world'/>"                  \
-         "<clock name='time'/><magnetometer site='bob'/>"                                          \
-         "<framequat objtype='body' objname='box'/><jointpos joint='none'/></sensor>"              \
-         "<keyframe><key qpos='0 0 .1 1 0 0 0 .3' qvel='0 0 0 0 0 0 2'/></keyframe>")
+    MJCF(                                                                                          \
+        "<option timestep='.001'/><worldbody><geom name='floor' type='plane' size='1 1 .1'/>"      \
+        "<body name='box' pos='0 0 .1'><freejoint/><geom name='g' type='box' size='.1 .1 .1' "     \
+        "mass='2'/><site name='under' type='box' size='.11 .11 .02' pos='0 0 -.1'/>"               \
+        "<site name='above' type='box' size='.11 .11 .02' pos='0 0 .1'/>"                          \
+        "<site name='turned' euler='0 90 0'/></body>"                                              \
+        "<body name='arm' pos='3 0 2'><joint name='j' axis='0 1 0'/>"                              \
+        "<geom size='.01' mass='1' pos='0 0 -.5' contype='0' conaffinity='0'/>"                    \
+        "<site name='bob' pos='0 0 -.5'/></body>"                                                  \
+        "<body name='post' pos='5 0 0'><body name='load' pos='0 .3 1'>"                            \
+        "<geom size='.1' mass='4' contype='0' conaffinity='0'/><site name='foot' pos='0 -.3 -1'/>" \
+        "</body></body></worldbody>"                                                               \
+        "<sensor><touch name='tu' site='under'/><touch name='ta' site='above'/>"                   \
+        "<accelerometer name='rest' site='turned'/><jointpos name='p' joint='j'/>"                 \
+        "<jointvel name='v' joint='j'/><accelerometer name='swing' site='bob'/>"                   \
+        "<gyro name='w' site='bob' cutoff='.5'/><force name='f' site='foot'/>"                     \
+        "<torque name='t' site='foot'/><framepos name='where' objtype='geom' objname='g' "         \
+        "reftype='site' refname='turned'/><subtreecom name='all' body='world'/>"                   \
+        "<clock name='time'/><magnetometer site='bob'/>"                                           \
+        "<framequat objtype='body' objname='box'/><jointpos joint='none'/></sensor>"               \
+        "<keyframe><key qpos='0 0 .1 1 0 0 0 .3' qvel='0 0 0 0 0 0 2'/></keyframe>")
 
 static const double *numbers_of(const tb_state *state, const char *name, double *numbers)
 {

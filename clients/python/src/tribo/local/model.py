@@ -42,7 +42,9 @@ class Model:
     """An immutable compiled model; states and threads may share it.
 
     Attributes:
-        bodies, joints, coordinates, dofs, shapes, actuators, keyframes: counts, with the world.
+        bodies, joints, coordinates, dofs, shapes, actuators, keyframes, sensors: counts; the world
+            is a body.
+        sensor_numbers: of all sensors together.
         dt: s, the step that the model asks for.
         total_mass: kg.
         sha256: of its canonical bytes, the id of the same scene on a server.
@@ -81,6 +83,8 @@ class Model:
         self.dofs: int = counts.dofs
         self.shapes: int = counts.shapes
         self.actuators: int = counts.actuators
+        self.sensors: int = counts.sensors
+        self.sensor_numbers: int = counts.sensor_numbers
         self.keyframes: int = counts.keyframes
         self.dt = float(lib.call.tb_model_dt(self.pointer))
         self.total_mass = float(lib.call.tb_model_total_mass(self.pointer))
@@ -91,7 +95,7 @@ class Model:
 
     @cached_property
     def names(self) -> Names:
-        """Names of bodies, joints and actuators."""
+        """Names of bodies, joints, actuators and sensors."""
         lib = self.library
 
         def names(kind: int, count: int) -> list[str]:
@@ -107,10 +111,17 @@ class Model:
                 slice(info.coordinate, info.coordinate + info.coordinates),
                 slice(info.dof, info.dof + info.dofs),
             )
+        sensors = {}
+        sensor = lib.ffi.new("tb_sensor_info *")
+        for i, name in enumerate(names(lib.call.TB_HANDLE_SENSOR, self.sensors)):
+            lib.check(lib.call.tb_model_sensor_info(self.pointer, i, sensor), lib.error())
+            if name:
+                sensors[name] = slice(sensor.first, sensor.first + sensor.numbers)
         return Names(
             names(lib.call.TB_HANDLE_BODY, self.bodies),
             joints,
             names(lib.call.TB_HANDLE_ACTUATOR, self.actuators),
+            sensors,
         )
 
     def __repr__(self) -> str:
