@@ -258,3 +258,19 @@ async def test_benchmarks_are_kept(client: tribo.Client, aio: tribo.aio.Client) 
     assert (await aio.run(run.run_id)).run.run_id == run.run_id
     assert (await aio.compare_runs(run.run_id, run.run_id)).same_build
     assert run.run_id in [r.run_id async for r in aio.runs(run.scene_id)]
+
+
+async def test_a_job_is_left_and_found_again_by_asyncio(
+    aio: tribo.aio.Client, client: tribo.Client, cube: tribo.GraspObject
+) -> None:
+    job = await aio.submit_grasps(cube, HAND, POSES, protocol=PROTOCOL, label="left")
+    while (await aio.grasp_job(job.id[:12])).finished_grasps < len(POSES):
+        await asyncio.sleep(0.05)
+    results = [result async for result in aio.grasp_job_results(job.id)]
+    assert [r.index for r in results] == [0, 1, 2]
+    assert [strip(r) for r in results] == [strip(r) for r in client.grasp_job_results(job.id)]
+    assert job.id in [j.id async for j in aio.grasp_jobs()]
+    endless = await aio.submit_grasps(cube, HAND, POSES * 400, protocol=PROTOCOL)
+    ended = await aio.cancel_grasp_job(endless.id)
+    assert ended.id == endless.id
+    assert ended.finished_grasps < len(POSES) * 400

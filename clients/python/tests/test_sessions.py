@@ -308,3 +308,22 @@ def test_sessions_outlive_the_server(binary: str, tmp_path_factory: pytest.TempP
         again = client.session(session.id)
         again.restore(kept.snapshot_id)
         assert same(again.step(100), expected)
+
+
+def test_sensors_by_name(client: tribo.Client) -> None:
+    text = b"""<mujoco><worldbody><geom type="plane" size="1 1 .1"/><body name="b" pos="0 0 .1">
+        <freejoint/><geom type="sphere" size=".1" mass="2"/><site name="s" size=".11"/></body>
+        </worldbody><sensor><touch name="touch" site="s"/><framepos name="place" objtype="xbody"
+        objname="b"/><accelerometer name="felt" site="s"/></sensor></mujoco>"""
+    with client.create_session(client.load(text, name="s.xml"), worlds=3) as session:
+        answer = session.step(20, sensors=True)
+        assert answer.sensors is not None and answer.sensors.shape == (3, 7)
+        assert answer.sensor("touch")[:, 0] == pytest.approx([2 * 9.81] * 3, rel=1e-6)
+        assert answer.sensor("felt")[1] == pytest.approx([0, 0, 9.81], abs=1e-5)
+        assert session.state(sensors=True).sensor("place")[2] == pytest.approx(
+            [0, 0, 0.1], abs=1e-6
+        )
+        with pytest.raises(ValueError, match="sensors=True"):
+            session.step().sensor("touch")
+        with pytest.raises(KeyError, match="no sensor is called 'none'"):
+            answer.sensor("none")

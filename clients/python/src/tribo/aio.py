@@ -17,7 +17,6 @@ import grpc
 import grpc.aio
 
 from tribo import requests, sources
-from tribo.aio_evaluate import evaluate as evaluate
 from tribo.arrays import ArrayLike, encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
 from tribo.errors import CancelledError, NotFoundError, UnavailableError, translated
@@ -39,7 +38,6 @@ from tribo.types import Contacts, Scene, SolveOptions, StepAnswer, StepOptions
 from tribo.v1 import (
     function_pb2,
     function_pb2_grpc,
-    grasp_pb2,
     grasp_pb2_grpc,
     runs_pb2,
     runs_pb2_grpc,
@@ -73,7 +71,7 @@ def connect(
     )
 
 
-class Client:
+class Client(GraspJobs):
     """A connection to a daemon, for asyncio. `tribo.Client` documents the arguments."""
 
     def __init__(
@@ -263,10 +261,8 @@ class Client:
         progress: bool | Callable[[int, int], None] = False,
     ) -> GraspJob:
         """Plays every grasp through the protocol; iterate (`async for`) over the job."""
-        digest, name, files = await self._upload(target.source, target.name, "object.obj")
-        object_asset = grasp_pb2.GraspAsset(sha256=digest, path=name, files=files)
-        digest, name, files = await self._upload(hand.source, hand.name, "hand.xml")
-        hand_asset = grasp_pb2.GraspAsset(sha256=digest, path=name, files=files)
+        object_asset = await self._grasp_asset(target.source, target.name, "object.obj")
+        hand_asset = await self._grasp_asset(hand.source, hand.name, "hand.xml")
         request = requests.evaluate_grasps(
             target,
             object_asset,
