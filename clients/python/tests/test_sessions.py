@@ -317,7 +317,8 @@ def test_sensors_by_name(client: tribo.Client) -> None:
         objname="b"/><accelerometer name="felt" site="s"/></sensor></mujoco>"""
     with client.create_session(client.load(text, name="s.xml"), worlds=3) as session:
         answer = session.step(20, sensors=True)
-        assert answer.sensors is not None and answer.sensors.shape == (3, 7)
+        assert answer.sensors is not None
+        assert answer.sensors.shape == (3, 7)
         assert answer.sensor("touch")[:, 0] == pytest.approx([2 * 9.81] * 3, rel=1e-6)
         assert answer.sensor("felt")[1] == pytest.approx([0, 0, 9.81], abs=1e-5)
         assert session.state(sensors=True).sensor("place")[2] == pytest.approx(
