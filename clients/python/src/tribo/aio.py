@@ -17,6 +17,8 @@ import grpc
 import grpc.aio
 
 from tribo import requests, sources
+from tribo.aio_evaluate import evaluate as evaluate
+from tribo.aio_jobs import GraspJobs
 from tribo.arrays import ArrayLike, encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
 from tribo.errors import CancelledError, NotFoundError, UnavailableError, translated
