@@ -264,7 +264,7 @@ async def test_a_job_is_left_and_found_again_by_asyncio(
     aio: tribo.aio.Client, client: tribo.Client, cube: tribo.GraspObject
 ) -> None:
     job = await aio.submit_grasps(cube, HAND, POSES, protocol=PROTOCOL, label="left")
-    while (await aio.grasp_job(job.id[:12])).finished_grasps < len(POSES):
+    while (await aio.grasp_job(job.id[:12])).grasps_done < len(POSES):
         await asyncio.sleep(0.05)
     results = [result async for result in aio.grasp_job_results(job.id)]
     assert [r.index for r in results] == [0, 1, 2]
@@ -273,4 +273,4 @@ async def test_a_job_is_left_and_found_again_by_asyncio(
     endless = await aio.submit_grasps(cube, HAND, POSES * 400, protocol=PROTOCOL)
     ended = await aio.cancel_grasp_job(endless.id)
     assert ended.id == endless.id
-    assert ended.finished_grasps < len(POSES) * 400
+    assert ended.grasps_done < len(POSES) * 400
