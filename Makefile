@@ -287,7 +287,7 @@ CLIENT_NEEDS := tb_bytes_append tb_bytes_free tb_fail tb_fail_field tb_fail_memo
 PUBLIC_HEADERS := $(wildcard solver/tribo*.h)
 $(B)/exports.map: $(PUBLIC_HEADERS) Makefile
 	@mkdir -p $(@D)
-	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $(filter %.h,$^) | sort -u; \
+	@{ echo '{ global:'; sed -nE 's/^([a-z].*[ *])?(tb_[a-z0-9_]+)\(.*/\2;/p' $(filter %.h,$^) | sort -u; \
 	    printf '%s;\n' $(CLIENT_NEEDS) 'tb_abi_*'; echo 'local: *; };'; } > $@
 
 $(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects $(B)/exports.map
