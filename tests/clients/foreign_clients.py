@@ -209,7 +209,9 @@ def main() -> None:
     report = Report()
     with scratch() as folder, tribo.Daemon(data=str(folder / "data")) as daemon:
         with daemon.connect(timeout=60) as client:
-            session = client.create_session(client.load(BALL, name="ball.xml"))
+            # the toolchains may take long to install
+            scene = client.load(BALL, name="ball.xml")
+            session = client.create_session(scene, ttl=6 * 3600)
             clients = Clients(options.build, report, daemon.grpc, session.id)
             for name in options.only or every:
                 run: Callable[[], None] = getattr(clients, name)
