@@ -130,7 +130,7 @@ check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 
 check-attack: ## attacks on the daemon under load (tests/attack and ATTACK_TESTS), one after the other
 	@BUILD=$(BUILD) deploy/deps.sh build python
-	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT)
+	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(DATA:%=$(B)/%) $(PYTHON_CLIENT)
 	@failed=; \
 	for s in $(call only,$(filter-out %/frames.py,$(wildcard tests/attack/*.py)) $(ATTACK_TESTS)); do echo "== $$s"; \
 	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || failed="$$failed $$s"; done; \
