@@ -111,7 +111,11 @@ tb_status td_catalog_create(td_server *server, td_catalog **catalog, tb_error *e
     td_cache_init(&c->assets, IDLE_ASSET_BYTES, destroy_asset);
     td_cache_init(&c->scenes, IDLE_SCENE_BYTES, destroy_scene);
     pthread_mutex_init(&c->mutex, NULL);
-    pthread_cond_init(&c->loaded, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->loaded, &attributes);
+    pthread_condattr_destroy(&attributes);
     *catalog = c;
     return TB_OK;
 }
@@ -451,7 +455,7 @@ static bool wait_for_other(td_catalog *c, const char *id, const tb_budget *budge
     enum { LOOK_NS = 50000000 };
     while (is_loading(c, id)) {
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += LOOK_NS;
         if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
         pthread_cond_timedwait(&c->loaded, &c->mutex, &until);
