@@ -398,7 +398,15 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS_AT_ONCE)
+#ifdef TB_UNIT_WARP
+/* Fewer blocks than the other kernels have, each with more registers: the registers that a lane has too
+ * few of go through the L1 cache, and the shared memory of fewer blocks leaves more of it. */
+enum { BLOCKS_AT_ONCE = 12 };
+#else
+enum { BLOCKS_AT_ONCE = TB_GPU_BLOCKS_AT_ONCE };
+#endif
+
+extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, BLOCKS_AT_ONCE)
     step_kernel(const __grid_constant__ tb_gpu_launch launch)
 {
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
