@@ -93,7 +93,7 @@ with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c st
 with_dashboard = BUILD=$(BUILD) deploy/deps.sh dashboard && $(SUBMAKE) dashboard || echo 'the daemon goes without its dashboard'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check helm-check alerts-check deb
+.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check fleet-check helm-check alerts-check deb
 .PHONY: check-ray check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -145,6 +145,11 @@ image-check: ## run that image as an operator would, and ask it for grasps from 
 	@BUILD=$(BUILD) deploy/deps.sh build python image
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/image_check.py
+
+fleet-check: ## 10,000 grasps by three containers of that image, one killed, another joining; ARGS="--grasps 1000"
+	@BUILD=$(BUILD) deploy/deps.sh build python image
+	@$(SUBMAKE) $(PYTHON_CLIENT) $(B)/tests/data/mug $(B)/tests/data/hand
+	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/fleet_check.py $(ARGS)
 
 helm-check: ## the Helm chart against the schemas of its kinds, then played and restarted under load
 	@BUILD=$(BUILD) deploy/deps.sh build python image helm

@@ -60,11 +60,12 @@ def free_port() -> int:
 class Container:
     """A running tribod with its addresses."""
 
-    def __init__(self, folder: Path, *more: str) -> None:
+    def __init__(self, folder: Path, *more: str, name: str = NAME) -> None:
+        self.name = name
         self.grpc = f"127.0.0.1:{free_port()}"
         self.http = f"127.0.0.1:{free_port()}"
         answer = run(
-            *("run", "--detach", "--name", NAME, *ISOLATION),
+            *("run", "--detach", "--name", name, *ISOLATION),
             *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
             *("--env", f"TRIBOD_SERVER_GRPC_ADDRESS={self.grpc}"),
             *("--env", f"TRIBOD_SERVER_HTTP_ADDRESS={self.http}"),
@@ -77,7 +78,7 @@ class Container:
         """Whether the probe of the image says ready in time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if run("exec", NAME, "/usr/bin/tribod", "--probe").returncode == 0:
+            if run("exec", self.name, "/usr/bin/tribod", "--probe").returncode == 0:
                 return True
             time.sleep(0.2)
         return False
@@ -85,14 +86,14 @@ class Container:
     def stop(self) -> tuple[int, float]:
         """Sends SIGTERM; the exit code, and the seconds it took."""
         start = time.monotonic()
-        run("stop", "--time", "30", NAME)
+        run("stop", "--time", "30", self.name)
         seconds = time.monotonic() - start
-        code = int(run("inspect", NAME, "--format", "{{.State.ExitCode}}").stdout)
+        code = int(run("inspect", self.name, "--format", "{{.State.ExitCode}}").stdout)
         return code, seconds
 
     def remove(self) -> None:
         """Ends and removes the container."""
-        run("rm", "--force", NAME)
+        run("rm", "--force", self.name)
 
 
 def check_grasps(report: Report, container: Container) -> None:

@@ -1,0 +1,125 @@
+"""Ten thousand grasps by a cluster of containers, one killed midway and another joining.
+
+    make fleet-check [ARGS="--grasps 1000"]
+
+The results must be one container's, to the last bit, each exactly once. Also printed: the rates of
+one and of three containers, which share this machine's cores, so their ratio is the overhead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+
+from cluster_gives_one_nodes_results import plain
+from common_daemon import Report, make_models
+from image_check import ENGINE, IMAGE, USER, Container, run
+
+import tribo
+from tribo.cluster import Cluster
+
+
+@contextlib.contextmanager
+def container(folder: Path, name: str) -> Iterator[Container]:
+    """A container with a volume of its own, ready for calls."""
+    data = folder / name
+    data.mkdir()
+    shutil.chown(data, USER, USER)
+    started = Container(data, name=f"tribod-fleet-{name}-{os.getpid()}")
+    try:
+        if not started.wait():
+            raise RuntimeError(f"{name} is not ready: {run('logs', started.name).stderr[-500:]}")
+        yield started
+    finally:
+        started.remove()
+
+
+def job(folder: Path, grasps: int) -> dict[str, Any]:
+    """Short trials at as many heights."""
+    return {
+        "target": tribo.GraspObject(folder / "mug.obj", mass=0.3),
+        "hand": tribo.Hand(folder / "hand.xml"),
+        "poses": [
+            tribo.GraspPose((0, 0, 0.03 + 0.03 * i / grasps), (1, 0, 0, 0), name=f"g{i}", force=20)
+            for i in range(grasps)
+        ],
+        "protocol": tribo.Protocol(
+            close_seconds=0.02, lift=0.001, lift_seconds=0.01, hold_seconds=0.01
+        ),
+    }
+
+
+def gather(results: Iterable[tribo.GraspResult], grasps: int, what: str) -> list[object]:
+    """Results as plain values, with a line of progress."""
+    gathered: list[object] = []
+    shown = time.monotonic()
+    for result in results:
+        gathered.append(plain(result))
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
+            print(f"{what}: {len(gathered)} of {grasps}", flush=True)
+    return gathered
+
+
+def main() -> None:
+    """One container, then three and a fourth."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--grasps", type=int, default=10_000)
+    grasps: int = parser.parse_args().grasps
+    report = Report()
+    if not ENGINE or run("image", "inspect", IMAGE).returncode != 0:
+        print(f"no image {IMAGE}: make image makes it", file=sys.stderr)
+        sys.exit(1)
+    with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
+        folder = Path(temporary)
+        folder.chmod(0o755)
+        make_models(folder)
+        asked = job(folder, grasps)
+        with container(folder, "alone") as alone, tribo.connect(alone.grpc) as client:
+            start = time.monotonic()
+            expected = gather(client.evaluate_grasps(**asked), grasps, "one container")
+            rate = grasps / (time.monotonic() - start)
+        report.equal(len(expected), grasps, "results of one container")
+
+        nodes = [stack.enter_context(container(folder, f"node{i}")) for i in range(3)]
+        joining = stack.enter_context(container(folder, "joining"))
+        with (
+            Cluster([node.grpc for node in nodes]) as cluster,
+            cluster.evaluate_grasps(**asked) as running,
+        ):
+
+            def until_lost() -> Iterator[tribo.GraspResult]:
+                for number, result in enumerate(running):
+                    if number == grasps // 3:
+                        run("kill", "--signal", "KILL", nodes[0].name)
+                        cluster.add(joining.grpc)
+                    yield result
+
+            start = time.monotonic()
+            results = gather(until_lost(), grasps, "three containers")
+            shared = grasps / (time.monotonic() - start)
+            played = {node.address: node for node in running.nodes()}
+        report.check(results == expected, "results equal those of one container")
+        report.equal(len(results), grasps, "results")
+        report.equal(sum(n.items for n in played.values()), grasps, "grasps counted over the nodes")
+        report.check(played[joining.grpc].items > 0, "the container that joined has played")
+        report.check(played[nodes[0].grpc].items < grasps // 2, "the killed one has not played on")
+        for node in played.values():
+            print(", ".join(f"{k} {v}" for k, v in dataclasses.asdict(node).items()))
+        print(f"grasps/s: one container {rate:.1f}, three {shared:.1f}: {shared / rate:.2f}")
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
