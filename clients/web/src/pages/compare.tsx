@@ -4,10 +4,15 @@ import { figure, short } from "../format";
 import { Curve, type Line } from "../parts/curve";
 import { Failure } from "../parts/failure";
 import { Page } from "../parts/page";
+import { Table } from "../parts/table";
 import { link } from "../route";
-import { runs } from "../wire/api";
+import { runs, simulation } from "../wire/api";
 import { usePoll } from "../wire/poll";
 import { certificateFacts, runFacts, SUMMARIES, TRACES } from "./run";
+import { differences } from "./scene_differences";
+
+/** Rows of a table of differences; more say little, and a page of them is slow. */
+const MOST_DIFFERENCES = 500;
 
 function yesNo(same: boolean): string {
   return same ? "the same" : "different";
@@ -40,6 +45,40 @@ function Curves({ a, b }: { a: GetRunResponse; b: GetRunResponse }) {
         );
       })}
     </div>
+  );
+}
+
+/** Where the scenes of both runs differ. */
+function SceneDifferences({ a, b }: { a: string; b: string }) {
+  const { data, error } = usePoll(
+    async (signal) => {
+      const [first, second] = await Promise.all(
+        [a, b].map((sceneId) => simulation.getScene({ sceneId }, { signal })),
+      );
+      return first && second ? differences(first, second) : [];
+    },
+    0,
+    [a, b],
+  );
+  if (error !== undefined) return <Failure error={error} />;
+  if (!data) return <p class="soft">comparing the scenes</p>;
+  return (
+    <>
+      <Table
+        caption="Differences of the scenes"
+        columns={[
+          { title: "place", show: (d) => d.place },
+          { title: "a", show: (d) => d.a },
+          { title: "b", show: (d) => d.b },
+        ]}
+        rows={data.slice(0, MOST_DIFFERENCES)}
+        rowKey={(d) => d.place}
+        empty={<p>Their files differ, but not what was made of them.</p>}
+      />
+      {data.length > MOST_DIFFERENCES && (
+        <p class="soft">{data.length - MOST_DIFFERENCES} further differences are not shown.</p>
+      )}
+    </>
   );
 }
 
@@ -94,6 +133,12 @@ export function Compare({ a, b }: { a: string; b: string }) {
               </tbody>
             </table>
           </div>
+          {!data.both.sameScene && left.sceneId && right.sceneId && (
+            <>
+              <h2>Scenes</h2>
+              <SceneDifferences a={left.sceneId} b={right.sceneId} />
+            </>
+          )}
           <h2>Curves</h2>
           <Curves a={data.first} b={data.second} />
         </>
