@@ -124,6 +124,7 @@ export function Timeline(props: Props) {
   const first = frames[0]?.time ?? 0;
   const last = frames.at(-1)?.time ?? 0;
   const now = at ?? (live ? last : first);
+  const step = Math.max((last - first) / 2000, 1e-6);
   const shown = useMemo(() => thinned([...frames]), [frames, version]);
   const x = useMemo(() => shown.map((frame) => frame.time), [shown]);
   return (
@@ -167,11 +168,13 @@ export function Timeline(props: Props) {
           aria-valuetext={`${figure(now)} s`}
           min={first}
           max={last}
-          step={Math.max((last - first) / 2000, 1e-6)}
+          step={step}
           value={now}
           onInput={(event) => {
             setPlaying(false);
-            seek(Number(event.currentTarget.value));
+            // by rounding, the end of the slider can lie before the last frame
+            const value = Number(event.currentTarget.value);
+            seek(value > last - step / 2 ? last : value);
           }}
         />
         <output>{now.toFixed(3)} s</output>
