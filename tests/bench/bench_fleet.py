@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a fleet's dispatcher, store and files cost, from the rates of one daemon on this machine.
+"""Cost of a fleet's dispatcher, store and files, from the rates of one daemon on this machine.
 
 Usage: bench_fleet.py [--nodes 1000] [--grasps-a-day 1e9] (TRIBOD names the daemon, TRIBO_BUILD the
 build folder). Measured per grasp: processor time of `tribo.cluster` and of writing Parquet, bytes

@@ -172,7 +172,7 @@ class Browser:
         )
 
     def scheme(self, name: str) -> None:
-        """`light` or `dark`; nothing moves, so that colours are at once what they will be."""
+        """`light` or `dark`; without transitions, so that colours are final at once."""
         wishes = {"prefers-color-scheme": name, "prefers-reduced-motion": "reduce"}
         features = [{"name": wish, "value": value} for wish, value in wishes.items()]
         self.call("Emulation.setEmulatedMedia", features=features)

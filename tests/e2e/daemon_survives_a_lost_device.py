@@ -102,7 +102,7 @@ def lose(daemon: tribo.Daemon, switch: Path, data: dict[str, str]) -> None:
 
 
 def last_exit(daemon: tribo.Daemon) -> int:
-    """What its metrics tell of the process before."""
+    """Exit status of the previous process, from the daemon's metrics."""
     with urllib.request.urlopen(f"http://{daemon.http}/metrics", timeout=20) as page:
         found = re.search(rb"^tribod_last_exit_status (-?\d+)$", page.read(), re.MULTILINE)
     assert found is not None

@@ -152,7 +152,7 @@ def take(browser: Browser, title: str, pattern: str) -> bytes:
 
 
 def check_downloads(report: Report, browser: Browser) -> None:
-    """CSV, glTF, PNG and MCAP are what they are called."""
+    """Exported CSV, glTF, PNG and MCAP files parse as their formats."""
     rows = list(csv.DictReader(take(browser, "CSV", "*.csv").decode().splitlines()))
     resting = [float(r["normal_N"]) for r in rows if r["step"] == rows[0]["step"] and r["contact"]]
     report.check(len(rows) > 10 and abs(sum(resting) - WEIGHT) < 1e-3, f"CSV: {rows[0]}")

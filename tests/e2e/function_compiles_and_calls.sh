@@ -91,7 +91,7 @@ run 2 function run "$dir/heat.mo"
 run 2 function call "$dir/heat.mo" --input u
 says 'expected NAME=VALUE'
 
-# where a source is wrong: file, line, column, what was expected, a caret
+# an error in a source names file, line, column and the expected token, with a caret
 place() { # SOURCE-LINE... WHERE WHAT
     printf '%s\n' "$1" >"$dir/bad.mo"
     run 1 function compile "$dir/bad.mo"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# `make install`: what it puts in place works from there. A C program finds the library by
+# `make install`: the installed files work from their place. A C program finds the library by
 # pkg-config
 # (shared and static), another finds the client; the command and the daemon run; the systemd unit
 # and the configuration name the places where things are.
@@ -9,7 +9,7 @@ root=$dir/root
 prefix=$root/usr/local
 : "${CC:=cc}"
 
-# only what is built already, since other tests are using it
+# installs built files only: a build would replace binaries that other tests run
 install() {
     ran="make install $*"
     if make -o products -o "$build/libtribo_client.a" -o "$build/libtribo_gpu.so" BUILD="$build" install "$@" >"$dir/out" 2>"$dir/err"

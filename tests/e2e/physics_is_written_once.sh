@@ -74,8 +74,8 @@ check 'functions of the rooms were found' grep -qx tb_prox_disk "$dir/rooms"
 check 'functions of files were found' grep -qx tb_world_step "$dir/rooms"
 check 'functions of the backend were found' grep -qx tb_arena_take "$dir/backend"
 
-# and it would be seen
-spoiled() { # $1 what is told, $2 file, $3 text
+# each kind of fault, put into a copy of the tree, is found
+spoiled() { # $1 expected message, $2 file, $3 text
     rm -rf "$dir/tree"
     mkdir "$dir/tree"
     cp -r solver "$dir/tree/"

@@ -102,7 +102,7 @@ def masked(text: str) -> list[str]:
 
 
 def same(shown: str, printed: str) -> bool:
-    """Whether the output is as shown; "..." stands for any lines."""
+    """Whether the output is as shown; "..." matches any lines."""
     pattern = "\n".join(".*" if line == "..." else re.escape(line) for line in masked(shown))
     return re.fullmatch(pattern, "\n".join(masked(printed)), re.DOTALL) is not None
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# URDF as ROS users write it: what is passed over is warned of with its line, here and in a daemon's answer; packages
-# are found where ROS finds them; impossible inertias are repaired on request.
+# URDF as ROS users write it: an ignored element gives a warning with its line, from the command and
+# from a daemon; packages are found where ROS finds them; impossible inertias are repaired on request.
 . tests/e2e/common.sh
 . tests/e2e/common_daemon.sh
 mkdir -p "$dir/src/arm/meshes" "$dir/install/share/tool/meshes" "$dir/else"

@@ -185,7 +185,7 @@ def scan(kind: str, number: int) -> meshes.Mesh:
 
 
 def as_target(mesh: meshes.Mesh) -> tuple[tribo.GraspObject, str]:
-    """The object by its convex parts, and what it collides as."""
+    """The object made of convex parts, and a description of its collision shapes."""
     closed, _ = meshes.repair(mesh)
     mass = min(0.5, 600 * closed.volume)
     try:

@@ -1,4 +1,4 @@
-"""The scenes of `make bench-gpu` on the CPU: what they hold is held, and peers have room for them.
+"""The scenes of `make bench-gpu` on the CPU: grasped objects stay held, and peers have room.
 
 Each of tests/bench/gpu/scenes.py is stepped by `tribo run` to its end and on for two seconds: every
 step reaches 1e-6, and what is held has moved by less than a thousandth of a millimetre. MuJoCo
@@ -25,7 +25,7 @@ from starts import Array, starts
 WORLDS = 6
 HOLD_S = 2.0
 TOLERANCE = 1e-6
-LARGEST_SLIDE = 1e-6  # m in HOLD_S; what is held stands still
+LARGEST_SLIDE = 1e-6  # m in HOLD_S; a held object does not move
 FREE_ROOM = 1.2
 
 

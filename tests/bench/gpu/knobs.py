@@ -1,8 +1,8 @@
-"""Which settings of a card's steps serve best: lanes of each part, overlap, groups.
+"""Searches the fastest settings of a step on a card: lanes of each part, overlap, groups.
 
-One setting after the other is changed from the best so far, and what is faster stays (coordinate
-descent, once around). The settings that the backend chooses itself are measured first and last,
-which shows how far two runs of the same differ."""
+Coordinate descent, once around: each setting in turn is changed from the best so far, and a faster
+value is kept. The backend's own settings are measured first and last; their difference is the
+noise."""
 
 import time
 from collections.abc import Callable, Iterator

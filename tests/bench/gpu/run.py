@@ -263,7 +263,7 @@ class Measure:
                     self.run.collect("mujoco", [*command, scene.name, *stiff])
 
     def kamino(self) -> None:
-        """They settle in as many steps as the way of ours has."""
+        """Runs the box scenes in Kamino, which settle for as many steps as ours."""
         command = [self.arguments.peers_python, HERE / "kamino_bench.py"]
         command += ["--settle", str(scenes.BOXES_STEPS)]
         command += ["--steps", str(self.arguments.hold_steps)]

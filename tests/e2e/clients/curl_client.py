@@ -140,7 +140,7 @@ def cancelled(curl: Curl, request: dict[str, Any], key: str) -> dict[str, Any]:
         time.sleep(0.02)
         run = find_run()
     return {
-        "code": "CANCELLED",  # curl is gone: nobody is told
+        "code": "CANCELLED",  # curl has left: no answer is sent
         "status": run.get("status", "").replace("RUN_STATUS_", ""),
         "seconds": int(run.get("endTimeUs", 0)) / 1e6 - stopped,
     }

@@ -657,7 +657,7 @@ class StepStream:
         )
 
     async def _follow(self, error: NotFoundError) -> None:
-        """Opens the stream again at the session's replica, and sends what was sent."""
+        """Opens the stream again at the session's replica and resends the unanswered requests."""
         if self._unanswered is None:
             raise error
         self._session._follow(error)

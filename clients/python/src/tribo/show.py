@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _GREY = (0.6, 0.65, 0.7, 1.0)
-_PLANE_M = 2.0  # half side of the square that stands for a plane
+_PLANE_M = 2.0  # half side of the square drawn for a plane
 _FORCE_M = 0.2  # length of the line of the largest force
 
 

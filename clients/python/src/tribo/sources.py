@@ -116,7 +116,7 @@ def content(reference: str, file: Referred) -> tuple[str, bytes]:
 
 
 def write_source(source: Source, name: str, default: str, folder: Path) -> Path:
-    """The path of a model's file; what is not on disk is written into the folder."""
+    """The path of a model's file; a model in memory is written into the folder."""
     if isinstance(source, (str, Path)) and Path(source).suffix.lower() not in _FOREIGN:
         return Path(source)
     data, name, others = read_source(source, name, default)

@@ -58,8 +58,8 @@ class Certificate:
     rows: int
     iterations: int
     solver: str
-    #: what was warm: blocks of rows with a status (open, stick, slip) from the step before, those
-    #: that kept it, linear solves and factorizations of Newton's system, starts that were given up
+    #: warm start: blocks of rows with a status (open, stick, slip) from the previous step, blocks
+    #: that kept theirs, linear solves and factorizations of Newton's system, abandoned starts
     known_statuses: int = 0
     kept_statuses: int = 0
     linear_solves: int = 0
