@@ -282,6 +282,8 @@ int64_t td_queue_companion_ns(const td_queue *queue, const td_job *job, int64_t 
     X(solve.stop)                                                                                  \
     X(solve.impulse_limit)                                                                         \
     X(solve.as_listed)                                                                             \
+    X(solve.colouring)                                                                             \
+    X(solve.colours)                                                                               \
     X(solve.warm_start) X(solve.local_solve) X(solve.accelerate) X(solve.maximum_halvings)
 
 bool td_options_equal(const tb_step_options *a, const tb_step_options *b)

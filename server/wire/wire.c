@@ -325,6 +325,18 @@ static tb_status take_solver(const char *wanted, const char *field, const char *
     return tb_fail_field(error, TB_NOT_FOUND, name, "%s: there is no solver '%s'", name, wanted);
 }
 
+/* An enumeration's value; 0 selects the first choice. */
+static tb_status take_choice(int value, int last, const char *field, const char *part, int *choice,
+                             tb_error *error)
+{
+    *choice = value > 0 ? value - 1 : 0;
+    if (value >= 0 && value <= last) return TB_OK;
+    char name[TB_ERROR_NAME_SIZE];
+    snprintf(name, sizeof name, "%s.%s", field, part);
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, name, "%s is %d, which has no meaning", name,
+                         value);
+}
+
 tb_status td_wire_read_solve_options(const Tribo__V1__SolveOptions *message, const char *field,
                                      tb_solve_options *options, tb_error *error)
 {
@@ -344,20 +356,16 @@ tb_status td_wire_read_solve_options(const Tribo__V1__SolveOptions *message, con
                              &sweeps, error);
     if (status == TB_OK)
         status = take_number(message->omega, 1e-6, 2, field, "omega", &options->omega, error);
+    int colouring = 0;
+    double colours = message->colours;
+    if (status == TB_OK)
+        status = take_choice((int)message->colouring, 3, field, "colouring", &colouring, error);
+    if (status == TB_OK)
+        status = take_number(colours, 1, 1e6, field, "colours", &colours, error);
+    options->colouring = (tb_colouring)colouring;
+    options->colours = (int32_t)colours;
     options->maximum_iterations = (int32_t)sweeps;
     return status;
-}
-
-/* An enumeration's value; 0 selects the first choice. */
-static tb_status take_choice(int value, int last, const char *field, const char *part, int *choice,
-                             tb_error *error)
-{
-    *choice = value > 0 ? value - 1 : 0;
-    if (value >= 0 && value <= last) return TB_OK;
-    char name[TB_ERROR_NAME_SIZE];
-    snprintf(name, sizeof name, "%s.%s", field, part);
-    return tb_fail_field(error, TB_INVALID_ARGUMENT, name, "%s is %d, which has no meaning", name,
-                         value);
 }
 
 tb_status td_wire_read_step_options(const Tribo__V1__StepOptions *message, const char *field,

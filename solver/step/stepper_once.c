@@ -76,6 +76,8 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
                    {o->solve.impulse_limit, 0, 1e30, "solve.impulse_limit"},
                    {o->solve.maximum_iterations, 1, 1e9, "solve.maximum_iterations"},
                    {o->solve.maximum_halvings, 0, 60, "solve.maximum_halvings"},
+                   {(double)o->solve.colouring, 0, TB_COLOURING_RELAXED, "solve.colouring"},
+                   {o->solve.colours, 0, INT32_MAX, "solve.colours"},
                    {o->recovery_speed, 0, 1e6, "recovery_speed"},
                    {o->speculative_time, 0, 100, "speculative_time"},
                    {o->contact_slop, 0, 1, "contact_slop"},

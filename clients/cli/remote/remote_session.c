@@ -34,6 +34,8 @@ static tb_status create(remote_session *s, const char *scene, const remote_step 
     solve.tolerance = o->solve.tolerance;
     solve.maximum_iterations = o->solve.maximum_iterations;
     solve.omega = o->solve.omega;
+    solve.colouring = (Tribo__V1__Colouring)(o->solve.colouring + 1);
+    solve.colours = o->solve.colours;
     options.dt = o->dt;
     static const Tribo__V1__Scheme SCHEMES[] = {
         TRIBO__V1__SCHEME__SCHEME_STEWART_TRINKLE, TRIBO__V1__SCHEME__SCHEME_MOREAU,

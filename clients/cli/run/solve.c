@@ -117,6 +117,8 @@ static tb_status solve_remote(solve *s, const char *path, tb_problem_result *res
     options.tolerance = s->options.tolerance;
     options.maximum_iterations = s->options.maximum_iterations;
     options.omega = s->options.omega;
+    options.colouring = (Tribo__V1__Colouring)(s->options.colouring + 1);
+    options.colours = s->options.colours;
     request.source_case = TRIBO__V1__SOLVE_PROBLEM_REQUEST__SOURCE_DATA;
     request.data.len = size;
     request.data.data = (uint8_t *)bytes;
@@ -203,9 +205,9 @@ int command_solve(int argc, char **argv)
     shared.maximum_iterations = DEFAULT_ITERATIONS;
 
     /* the stepping options that apply to a single problem */
-    static const char *const WANTED[] = {"solver",  "tolerance", "max-iterations", "omega",
-                                         "storage", "r",         "threads",        "backend",
-                                         "device",  NULL};
+    static const char *const WANTED[] = {
+        "solver",    "tolerance", "max-iterations", "omega",   "storage", "r",
+        "colouring", "colours",   "threads",        "backend", "device",  NULL};
     solve s = {.options = tb_solve_defaults()};
     args_option options[SIMULATION_OPTIONS + 3];
     char tolerance[64], iterations[64];
@@ -244,6 +246,8 @@ int command_solve(int argc, char **argv)
     s.options.maximum_iterations = (int32_t)shared.maximum_iterations;
     s.options.storage = (tb_storage)shared.storage;
     s.options.r_strategy = (tb_r_strategy)shared.r_strategy;
+    s.options.colouring = (tb_colouring)shared.colouring;
+    s.options.colours = (int32_t)shared.colours;
     s.options.threads = (int32_t)shared.threads;
     if (shared.omega > 0) s.options.omega = shared.omega;
     s.device = shared.device;

@@ -25,6 +25,7 @@ simulation_options simulation_defaults(void)
     options.precision = (int)defaults.precision;
     options.storage = (int)defaults.solve.storage;
     options.r_strategy = (int)defaults.solve.r_strategy;
+    options.colouring = (int)defaults.solve.colouring;
     return options;
 }
 
@@ -37,6 +38,7 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
     static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", "gauss-seidel",
                                              NULL};
+    static const char *const COLOURINGS[] = {"rigid", "balanced", "relaxed", NULL};
     args_option device[DEVICE_OPTIONS];
     args_option import[IMPORTING_OPTIONS];
     device_option_list(&o->device, device);
@@ -59,6 +61,9 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
         {"storage", "NAME", "of the contact problem", ARGS_CHOICE, &o->storage, 0, 0, STORAGES},
         {"r", "NAME", "how the solver's step is found", ARGS_CHOICE, &o->r_strategy, 0, 0,
          STRATEGIES},
+        {"colouring", "NAME", "of --solver coloured", ARGS_CHOICE, &o->colouring, 0, 0, COLOURINGS},
+        {"colours", "N", "of --colouring balanced: at least so many", ARGS_INTEGER, &o->colours, 0,
+         INT32_MAX, NULL},
         {"worlds", "N", "copies stepped side by side (1)", ARGS_INTEGER, &o->worlds, 1, 1000000,
          NULL},
         device[0],
@@ -131,6 +136,8 @@ static tb_step_options step_options(const simulation_options *options)
     step.solve.threads = (int32_t)options->threads;
     step.solve.storage = (tb_storage)options->storage;
     step.solve.r_strategy = (tb_r_strategy)options->r_strategy;
+    step.solve.colouring = (tb_colouring)options->colouring;
+    step.solve.colours = (int32_t)options->colours;
     device_apply(&options->device, &step);
     if (options->solver != NULL) step.solve.solver = options->solver;
     if (options->contact == 1) {

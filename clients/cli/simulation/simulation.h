@@ -22,14 +22,15 @@ typedef struct simulation_options {
     int64_t maximum_iterations;  /* 0: the library's */
     int64_t worlds, threads;     /* threads 0: all processors */
     device_options device;
-    int scheme, precision, storage, r_strategy;
+    int scheme, precision, storage, r_strategy, colouring;
+    int64_t colours; /* of a balanced colouring */
     int contact; /* 1: the volume law */
     bool report_energy;
     bool quiet;
     const remote_options *remote; /* NULL: stepped here */
 } simulation_options;
 
-enum { SIMULATION_OPTIONS = 20 };
+enum { SIMULATION_OPTIONS = 22 };
 
 simulation_options simulation_defaults(void);
 /* The command-line options that fill `options`. */

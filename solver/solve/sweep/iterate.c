@@ -45,7 +45,9 @@ TB_STATIC bool options_are_valid(const tb_solve_options *o)
            o->omega >= 0 && o->omega < 1e6 && o->maximum_halvings >= 0 &&
            o->storage >= TB_STORAGE_AUTO && o->storage <= TB_STORAGE_T &&
            o->r_strategy >= TB_R_DIAGONAL && o->r_strategy <= TB_R_SPECTRUM &&
-           o->stop >= TB_STOP_RESIDUAL && o->stop <= TB_STOP_ONE_SIDED;
+           o->stop >= TB_STOP_RESIDUAL && o->stop <= TB_STOP_ONE_SIDED &&
+           o->colouring >= TB_COLOURING_RIGID && o->colouring <= TB_COLOURING_RELAXED &&
+           o->colours >= 0;
 }
 
 /* s = Y lambda afresh */
@@ -478,7 +480,7 @@ TB_STATIC tb_status iterate(const tb_problem *problem, const tb_solve_options *o
 #else
     tb_colours colours;
     if (coloured) {
-        status = tb_colours_find(problem, options->threads, warm->scratch, &colours);
+        status = tb_colours_find(problem, options, warm->scratch, &colours);
         if (status != TB_OK) goto done;
         it.sweeper.colours = &colours;
     }

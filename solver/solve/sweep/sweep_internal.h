@@ -31,8 +31,10 @@ typedef struct TB_ALIGNED(16) tb_team_link {
  * 1]. */
 typedef struct tb_colours {
     int32_t number, threads;
+    int32_t unsafe; /* the last colours, 0 or 1, whose blocks may share dofs */
     const int32_t *start, *order;
     double *measures; /* of the chunks of one colour */
+    tb_real *changes; /* rows: of the impulses of the unsafe colour */
 } tb_colours;
 
 /* Each lane of a team has one; the lanes share the arrays behind its pointers. All lanes call
@@ -86,8 +88,8 @@ TB_EXTERN tb_status tb_iterate_coloured(const tb_problem *problem, const tb_solv
                                         tb_warm_start *warm, tb_solution *solution,
                                         const char *name, double omega);
 #define tb_colours_find TB_SYMBOL(tb_colours_find)
-TB_EXTERN tb_status tb_colours_find(const tb_problem *problem, int32_t threads, tb_arena *arena,
-                                    tb_colours *colours);
+TB_EXTERN tb_status tb_colours_find(const tb_problem *problem, const tb_solve_options *options,
+                                    tb_arena *arena, tb_colours *colours);
 #define tb_coloured_sweep TB_SYMBOL(tb_coloured_sweep)
 TB_EXTERN double tb_coloured_sweep(tb_sweeper *sweeper);
 

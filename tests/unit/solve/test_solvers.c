@@ -412,6 +412,40 @@ START_TEST(coloured_agrees_with_sor_on_any_number_of_threads)
 }
 END_TEST
 
+/* Other colours are another order: the same velocities, other impulses on the way, and bytes that threads
+ * do not change. */
+START_TEST(colourings_agree_on_any_number_of_threads)
+{
+    made_random(&made, 109, 90, 60, 0.5, 1);
+    tb_solve_options options = made_options("coloured", 1e-12);
+    made_solve(&made.problem, &options, NULL, &one);
+    static tb_real xi[270], first[270], rigid[270];
+    memcpy(xi, one.xi, sizeof xi);
+    for (int way = 0; way < 4; way++) {
+        options.colouring = (tb_colouring)(way < 3 ? way : TB_COLOURING_BALANCED);
+        options.colours = way == 3 ? 80 : 0;
+        options.maximum_iterations = 3;
+        options.threads = 1;
+        made_solve(&made.problem, &options, NULL, &one);
+        memcpy(first, one.lambda, sizeof first);
+        if (way == 0)
+            memcpy(rigid, first, sizeof rigid);
+        else
+            ck_assert(memcmp(first, rigid, sizeof rigid) != 0);
+        options.threads = 5;
+        made_solve(&made.problem, &options, NULL, &one);
+        ck_assert(memcmp(first, one.lambda, sizeof first) == 0);
+        options.maximum_iterations = 100000;
+        made_solve(&made.problem, &options, NULL, &one);
+        TEST_STATUS(one.solution.status, TB_OK, NULL);
+        for (int32_t i = 0; i < 270; i++) TEST_NEAR(one.xi[i], xi[i], 1e-9);
+    }
+    options.colouring = (tb_colouring)3;
+    made_solve(&made.problem, &options, NULL, &one);
+    TEST_STATUS(one.returned, TB_INVALID_ARGUMENT, NULL);
+}
+END_TEST
+
 START_TEST(whitened_velocity_comes_back)
 {
     made_random(&made, 107, 30, 10, 0.5, 1);
@@ -469,5 +503,6 @@ TEST_MAIN(a_sphere_sticks_slides_and_lifts_off, storage_forms_agree_to_rounding,
           a_warm_start_costs_one_sweep_and_refines_to_rest,
           a_warm_start_that_is_not_finite_or_outside_its_sets_is_mended,
           the_same_problem_gives_the_same_bytes, coloured_agrees_with_sor_on_any_number_of_threads,
+          colourings_agree_on_any_number_of_threads,
           whitened_velocity_comes_back, bad_options_are_refused,
           a_problem_without_contacts_is_solved)

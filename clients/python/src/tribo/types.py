@@ -375,14 +375,24 @@ class SolveOptions:
     tolerance: float = 0.0
     maximum_iterations: int = 0
     omega: float = 0.0
+    colouring: Literal["", "rigid", "balanced", "relaxed"] = ""
+    colours: int = 0
 
     def message(self) -> common_pb2.SolveOptions:
         """The wire's message."""
+        colourings = {
+            "": common_pb2.COLOURING_UNSPECIFIED,
+            "rigid": common_pb2.COLOURING_RIGID,
+            "balanced": common_pb2.COLOURING_BALANCED,
+            "relaxed": common_pb2.COLOURING_RELAXED,
+        }
         return common_pb2.SolveOptions(
             solver=self.solver,
             tolerance=self.tolerance,
             maximum_iterations=self.maximum_iterations,
             omega=self.omega,
+            colouring=colourings[self.colouring],
+            colours=self.colours,
         )
 
 

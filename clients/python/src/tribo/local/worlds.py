@@ -254,6 +254,10 @@ class Stepper:
             o.solve.maximum_iterations = wanted.solve.maximum_iterations
         if wanted.solve.omega:
             o.solve.omega = wanted.solve.omega
+        colourings = {"balanced": "TB_COLOURING_BALANCED", "relaxed": "TB_COLOURING_RELAXED"}
+        if wanted.solve.colouring in colourings:
+            o.solve.colouring = getattr(lib.call, colourings[wanted.solve.colouring])
+        o.solve.colours = wanted.solve.colours
         made, error = lib.ffi.new("tb_stepper **"), lib.error()
         lib.check(lib.call.tb_stepper_create(o, made, error), error)
         self.pointer = lib.ffi.gc(made[0], lib.call.tb_stepper_destroy)
