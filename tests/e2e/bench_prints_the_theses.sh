@@ -58,6 +58,16 @@ run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"
 run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --plot "$dir/slide.svg"
 has "lemke"
 check "a drawing of it" grep -q "</svg>" "$dir/slide.svg"
+# bodies, the slope under them and contacts with their forces
+run 0 run "$dir/slide.xml" --scheme planar --steps 50 --draw "$dir/pose.svg"
+has "drawn in"
+check "the body" grep -q '<polygon class="body"' "$dir/pose.svg"
+check "the slope" grep -q '<polygon class="fixed"' "$dir/pose.svg"
+check "a contact's force" grep -q '<line class="force"' "$dir/pose.svg"
+run 2 run "$dir/slide.xml" --steps 1 --draw "$dir/pose.svg"
+says "--draw goes with --scheme planar"
+run 1 run "$dir/slide.xml" --scheme planar --steps 1 --draw "$dir/pose.png"
+says ".svg"
 run 0 scene incline --out "$dir/incline.xml"
 run 1 run "$dir/incline.xml" --scheme planar --steps 1
 says "body 'box' can leave the plane"
@@ -70,6 +80,19 @@ run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --json --se
 grep -o '"bodies":.*"certificate"' "$dir/out" >"$dir/there"
 check "something to compare" [ -s "$dir/here" ]
 check "the same bytes" cmp "$dir/here" "$dir/there"
+run 0 run "$dir/slide.xml" --scheme planar --steps 50 --draw "$dir/served.svg" --server "$grpc"
+check "a drawing of served bodies" grep -q '<polygon class="body"' "$dir/served.svg"
+# colours by option, here and by the daemon
+for colouring in rigid balanced relaxed; do
+    run 0 run "$dir/incline.xml" --solver coloured --colouring $colouring --steps 20 --json
+    grep -o '"bodies":.*"certificate"' "$dir/out" >"$dir/here"
+    run 0 run "$dir/incline.xml" --solver coloured --colouring $colouring --steps 20 --json \
+        --server "$grpc"
+    grep -o '"bodies":.*"certificate"' "$dir/out" >"$dir/there"
+    check "the same bytes, $colouring" cmp "$dir/here" "$dir/there"
+done
+run 2 run "$dir/incline.xml" --solver coloured --colouring relax --steps 1
+says "relaxed"
 run 0 bench betz --table slide --scene betz_slide_5_mu0 --server "$grpc"
 run 0 runs benchmarks --server "$grpc"
 has "betz.slide.betz_slide_5_mu0"

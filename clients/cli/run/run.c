@@ -10,6 +10,7 @@
 #include "common/files.h"
 #include "common/interrupt.h"
 #include "common/json.h"
+#include "run/planar_draw.h"
 #include "run/record.h"
 #include "simulation/report.h"
 #include "run/run_plot.h"
@@ -24,7 +25,7 @@ typedef struct run {
     remote_options remote;
     int64_t steps;
     double time;
-    const char *controls_path, *record_path, *plot_path;
+    const char *controls_path, *record_path, *plot_path, *draw_path;
     bool json;
 
     simulation simulation;
@@ -51,6 +52,7 @@ static const args_command COMMAND = {
     .examples = "  tribo run grasp.xml --time 2\n"
                 "  tribo run grasp.xml --controls lift.csv --record lift.csv --plot lift.svg\n"
                 "  tribo run pile.xml --steps 500 --dt 0.001 --tolerance 1e-10 --json\n"
+                "  tribo run pile.xml --scheme planar --time 3 --draw pile.svg\n"
                 "  tribo run nine_cylinders.xml --steps 100 --record nine.pvd --plot nine.svg\n"
                 "  tribo run hand.urdf --package-path ~/robots --worlds 64 --threads 4\n"
                 "  tribo run grasp.xml --server robot7:7410 --json\n"
@@ -84,8 +86,9 @@ static tb_status prepare(run *r)
 {
     const tb_model *model = NULL;
     const char *const inputs[] = {r->options.path, r->controls_path};
-    const char *const outputs[] = {r->record_path, r->plot_path};
-    tb_status status = files_check_outputs(inputs, 2, outputs, 2, &r->error);
+    const char *const outputs[] = {r->record_path, r->plot_path, r->draw_path};
+    tb_status status = files_check_outputs(inputs, 2, outputs, 3, &r->error);
+    if (status == TB_OK && r->draw_path != NULL) status = plot_check_path(r->draw_path, &r->error);
     if (status == TB_OK && r->plot_path != NULL) status = plot_check_path(r->plot_path, &r->error);
     if (status == TB_OK) status = simulation_open(&r->options, &r->simulation, &r->error);
     if (status != TB_OK) return status;
@@ -166,6 +169,7 @@ static void print_text(const run *r)
     report_certificate(s);
     if (r->record_path != NULL) printf("recorded in %s\n", r->record_path);
     if (r->plot_path != NULL) printf("plotted in %s\n", r->plot_path);
+    if (r->draw_path != NULL) printf("drawn in %s\n", r->draw_path);
 }
 
 /* Steps, then writes the requested outputs, complete or not. */
@@ -190,6 +194,9 @@ static int execute(run *r)
     r->recording = NULL;
     if (written == TB_OK && r->plot_path != NULL)
         written = plot_write(&r->plot.plot, r->plot_path, &closing);
+    if (written == TB_OK && r->draw_path != NULL)
+        written = planar_draw(r->simulation.model, r->simulation.worlds[0], r->simulation.dt,
+                              r->options.path, r->draw_path, &closing);
     if (status == TB_OK && written != TB_OK) {
         status = written;
         r->error = closing;
@@ -241,6 +248,8 @@ int command_run(int argc, char **argv)
          &r.record_path, 0, 0, NULL},
         {"plot", "FILE.svg", "draw heights, joints and residual", ARGS_TEXT, &r.plot_path, 0, 0,
          NULL},
+        {"draw", "FILE.svg", "draw the last pose of a planar world and its contact forces",
+         ARGS_TEXT, &r.draw_path, 0, 0, NULL},
         {"json", NULL, "print one JSON object and nothing else", ARGS_FLAG, &r.json, 0, 0, NULL},
         {"quiet", NULL, "print errors only (and --json)", ARGS_FLAG, &r.options.quiet, 0, 0, NULL},
         {"no-energy", NULL, "leave energies out, which saves a few percent", ARGS_FLAG, &no_energy,
@@ -268,6 +277,10 @@ int command_run(int argc, char **argv)
         return run_soft(&request);
     }
     if (!simulation_check_law(COMMAND.name, &r.options)) return CLI_USAGE;
+    if (r.draw_path != NULL && r.options.scheme != TB_SCHEME_PLANAR) {
+        args_complain(COMMAND.name, "--draw goes with --scheme planar");
+        return CLI_USAGE;
+    }
     if (r.remote.address != NULL) r.options.remote = &r.remote;
     r.options.report_energy = !no_energy;
     const simulation_options usual = simulation_defaults();

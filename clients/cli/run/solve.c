@@ -205,9 +205,9 @@ int command_solve(int argc, char **argv)
     shared.maximum_iterations = DEFAULT_ITERATIONS;
 
     /* the stepping options that apply to a single problem */
-    static const char *const WANTED[] = {
-        "solver",    "tolerance", "max-iterations", "omega",   "storage", "r",
-        "colouring", "colours",   "threads",        "backend", "device",  NULL};
+    static const char *const WANTED[] = {"solver",  "tolerance", "max-iterations", "omega",
+                                         "storage", "r",         "colouring",      "colours",
+                                         "threads", "backend",   "device",         NULL};
     solve s = {.options = tb_solve_defaults()};
     args_option options[SIMULATION_OPTIONS + 3];
     char tolerance[64], iterations[64];

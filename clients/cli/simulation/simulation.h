@@ -24,7 +24,7 @@ typedef struct simulation_options {
     device_options device;
     int scheme, precision, storage, r_strategy, colouring;
     int64_t colours; /* of a balanced colouring */
-    int contact; /* 1: the volume law */
+    int contact;     /* 1: the volume law */
     bool report_energy;
     bool quiet;
     const remote_options *remote; /* NULL: stepped here */

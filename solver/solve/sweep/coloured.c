@@ -133,8 +133,7 @@ TB_STATIC void colour_balanced(tb_block_colours *k, int32_t wanted)
 TB_STATIC bool merge_small(tb_block_colours *k)
 {
     int32_t small = 0, kept = 0;
-    for (int32_t c = 0; c < k->number; c++)
-        small += k->size[c] < UNSAFE_SHARE * (double)k->blocks;
+    for (int32_t c = 0; c < k->number; c++) small += k->size[c] < UNSAFE_SHARE * (double)k->blocks;
     if (small < 2) return false;
     const int32_t unsafe = k->number - small;
     for (int32_t c = 0; c < k->number; c++) {

@@ -503,6 +503,5 @@ TEST_MAIN(a_sphere_sticks_slides_and_lifts_off, storage_forms_agree_to_rounding,
           a_warm_start_costs_one_sweep_and_refines_to_rest,
           a_warm_start_that_is_not_finite_or_outside_its_sets_is_mended,
           the_same_problem_gives_the_same_bytes, coloured_agrees_with_sor_on_any_number_of_threads,
-          colourings_agree_on_any_number_of_threads,
-          whitened_velocity_comes_back, bad_options_are_refused,
-          a_problem_without_contacts_is_solved)
+          colourings_agree_on_any_number_of_threads, whitened_velocity_comes_back,
+          bad_options_are_refused, a_problem_without_contacts_is_solved)
