@@ -5,7 +5,7 @@
 
 #include "solve/solve.h"
 
-_Static_assert(sizeof(tb_step_options) == 176, "a new field is copied below too");
+_Static_assert(sizeof(tb_step_options) == 184, "a new field is copied below too");
 
 void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
 {
@@ -33,6 +33,8 @@ void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
     to->solve.local_solve = solve->local_solve;
     to->solve.accelerate = solve->accelerate;
     to->solve.maximum_halvings = solve->maximum_halvings;
+    to->solve.colouring = solve->colouring;
+    to->solve.colours = solve->colours;
     to->solve.impulse_limit = solve->impulse_limit;
     to->solve.as_listed = solve->as_listed;
 }
