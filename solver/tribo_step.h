@@ -107,13 +107,13 @@ typedef enum tb_stop_test {
 } tb_stop_test;
 
 /* Colours of the solver `coloured` (Poulsen, chapter 4). */
-typedef enum tb_colouring {
+typedef enum tb_solve_colouring {
     TB_COLOURING_RIGID,    /* first-free, every colour safe: its contacts share no body */
     TB_COLOURING_BALANCED, /* each contact takes the free colour with the fewest contacts */
     /* first-free; colours of less than a tenth of the contacts are merged into one unsafe colour,
      * the last, whose contacts all see the impulses before it */
     TB_COLOURING_RELAXED
-} tb_colouring;
+} tb_solve_colouring;
 
 typedef struct tb_solve_options {
     const char *solver; /* "sor", "jor", "newton", "auto"; borrowed */
@@ -128,8 +128,8 @@ typedef struct tb_solve_options {
     bool accelerate;          /* extrapolate over slow sweeps (Anderson; in field mode, momentum) */
     int32_t maximum_halvings; /* largest number of halvings of omega after divergence */
     int32_t threads;          /* 0: all processors; serial solvers ignore it */
-    tb_colouring colouring;   /* coloured */
-    int32_t colours;          /* BALANCED: at least so many; 0: as many as first-free has */
+    tb_solve_colouring colouring; /* coloured */
+    int32_t colours;              /* BALANCED: at least so many; 0: as many as first-free has */
     /* N s, prox_serial only: a larger normal impulse restarts the solve with half the omega and
      * twice the sweeps (Betz's p_nLimit); 0: off */
     double impulse_limit;

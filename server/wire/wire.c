@@ -361,7 +361,7 @@ tb_status td_wire_read_solve_options(const Tribo__V1__SolveOptions *message, con
     if (status == TB_OK)
         status = take_choice((int)message->colouring, 3, field, "colouring", &colouring, error);
     if (status == TB_OK) status = take_number(colours, 1, 1e6, field, "colours", &colours, error);
-    options->colouring = (tb_colouring)colouring;
+    options->colouring = (tb_solve_colouring)colouring;
     options->colours = (int32_t)colours;
     options->maximum_iterations = (int32_t)sweeps;
     return status;

@@ -246,7 +246,7 @@ int command_solve(int argc, char **argv)
     s.options.maximum_iterations = (int32_t)shared.maximum_iterations;
     s.options.storage = (tb_storage)shared.storage;
     s.options.r_strategy = (tb_r_strategy)shared.r_strategy;
-    s.options.colouring = (tb_colouring)shared.colouring;
+    s.options.colouring = (tb_solve_colouring)shared.colouring;
     s.options.colours = (int32_t)shared.colours;
     s.options.threads = (int32_t)shared.threads;
     if (shared.omega > 0) s.options.omega = shared.omega;

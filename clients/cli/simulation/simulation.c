@@ -136,7 +136,7 @@ static tb_step_options step_options(const simulation_options *options)
     step.solve.threads = (int32_t)options->threads;
     step.solve.storage = (tb_storage)options->storage;
     step.solve.r_strategy = (tb_r_strategy)options->r_strategy;
-    step.solve.colouring = (tb_colouring)options->colouring;
+    step.solve.colouring = (tb_solve_colouring)options->colouring;
     step.solve.colours = (int32_t)options->colours;
     device_apply(&options->device, &step);
     if (options->solver != NULL) step.solve.solver = options->solver;

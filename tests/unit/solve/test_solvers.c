@@ -422,7 +422,7 @@ START_TEST(colourings_agree_on_any_number_of_threads)
     static tb_real xi[270], first[270], rigid[270];
     memcpy(xi, one.xi, sizeof xi);
     for (int way = 0; way < 4; way++) {
-        options.colouring = (tb_colouring)(way < 3 ? way : TB_COLOURING_BALANCED);
+        options.colouring = (tb_solve_colouring)(way < 3 ? way : TB_COLOURING_BALANCED);
         options.colours = way == 3 ? 80 : 0;
         options.maximum_iterations = 3;
         options.threads = 1;
@@ -440,7 +440,7 @@ START_TEST(colourings_agree_on_any_number_of_threads)
         TEST_STATUS(one.solution.status, TB_OK, NULL);
         for (int32_t i = 0; i < 270; i++) TEST_NEAR(one.xi[i], xi[i], 1e-9);
     }
-    options.colouring = (tb_colouring)3;
+    options.colouring = (tb_solve_colouring)3;
     made_solve(&made.problem, &options, NULL, &one);
     TEST_STATUS(one.returned, TB_INVALID_ARGUMENT, NULL);
 }
