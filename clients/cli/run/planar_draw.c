@@ -25,7 +25,7 @@ typedef struct view {
 
 typedef struct outline {
     tb_shape_type type;
-    int32_t body;
+    int32_t body; /* 0: fixed */
     double centre[2], radius; /* m, of a circle; PLANE: a point of the edge */
     double normal[2];         /* PLANE */
     int32_t corners;          /* 0: a circle or a plane */
@@ -155,7 +155,7 @@ static void place(const drawing *d, const tb_shape_info *shape, const double loc
     rotate(shape->orientation, local, at);
     for (int i = 0; i < 3; i++) at[i] += shape->position[i];
     memcpy(world, at, sizeof at);
-    if (shape->body < 0) return;
+    if (shape->body == 0) return; /* the world */
     tb_body_motion motion;
     tb_state_body_motion(d->state, shape->body, &motion);
     rotate(motion.orientation, at, world);
@@ -262,7 +262,7 @@ static void write_plane(FILE *file, const view *v, const outline *o)
 static void write_outline(FILE *file, const drawing *d, const outline *o)
 {
     const view *v = &d->view;
-    const char *class = o->body < 0 ? "fixed" : "body";
+    const char *class = o->body == 0 ? "fixed" : "body";
     if (o->type == TB_SHAPE_PLANE) {
         write_plane(file, v, o);
         return;
@@ -276,7 +276,7 @@ static void write_outline(FILE *file, const drawing *d, const outline *o)
             fprintf(file, "%.2f,%.2f ", x_of(v, o->corner[i][0]), y_of(v, o->corner[i][1]));
         fputs("\">", file);
     }
-    if (o->body >= 0) {
+    if (o->body > 0) {
         fputs("<title>", file);
         write_text(file, tb_model_thing_name(d->model, TB_HANDLE_BODY, o->body));
         fputs("</title>", file);
@@ -337,7 +337,7 @@ static void write_page(FILE *file, const drawing *d, double dt, const char *titl
             PAGE, v->height, PAGE, v->height, STYLE);
     for (int pass = 0; pass < 2; pass++) /* bodies over what is fixed */
         for (int32_t i = 0; i < d->outlines; i++)
-            if ((d->outline[i].body >= 0) == (pass == 1)) write_outline(file, d, &d->outline[i]);
+            if ((d->outline[i].body > 0) == (pass == 1)) write_outline(file, d, &d->outline[i]);
     const double largest = write_contacts(file, d, dt);
     fprintf(file, "<text x=\"%d\" y=\"24\">", MARGIN);
     write_text(file, title);
