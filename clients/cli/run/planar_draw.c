@@ -25,7 +25,7 @@ typedef struct view {
 
 typedef struct outline {
     tb_shape_type type;
-    int32_t body; /* 0: fixed */
+    int32_t body;             /* 0: fixed */
     double centre[2], radius; /* m, of a circle; PLANE: a point of the edge */
     double normal[2];         /* PLANE */
     int32_t corners;          /* 0: a circle or a plane */
