@@ -17,6 +17,16 @@ has '"colours":[50125,2784]'
 has '"commit":"'
 has '"processor":"'
 
+# seconds to equal gamma by threads; iterations do not depend on their number
+run 0 bench poulsen --table equal --scene poulsen_grid_8 --threads 2 --repeats 1 --json
+check "seven methods" [ "$(wc -l <"$dir/out")" -eq 7 ]
+has '"method":"balanced T"'
+has '"same_bytes":1'
+hasnt '"same_bytes":0'
+run 0 bench poulsen --table equal --scene poulsen_grid_8 --threads 1 --repeats 1 \
+    --plot "$dir/equal.svg"
+check "its drawing" grep -q "</svg>" "$dir/equal.svg"
+
 run 0 bench betz --table slide
 has "175.62801 (175.62801)"
 run 0 bench betz --table slide --scene betz_slide_10_mu0.1 --json --store "$dir/store"
