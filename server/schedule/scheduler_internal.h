@@ -75,8 +75,7 @@ double td_queue_step_ns(const td_queue *, const td_job *);
  * the fair share of other clients, and after the turns of its own client's jobs. */
 double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
 /* Device time (ns) that the other jobs of the same client and priority take while all take turns:
- * each
- * takes as much as `job` still needs, or all that it needs itself where that is less. */
+ * each takes as much as `job` still needs, or all that it needs itself where that is less. */
 double td_queue_turns_ns(const td_queue *, const td_job *, const td_account *);
 double td_queue_backlog_ns(const td_queue *);
 /* td_queue_note records a submission; td_queue_companion_ns returns the time until the next

@@ -1,6 +1,5 @@
 /* Solver `auto`: chooses between sweeps (sor), steps from the statuses of the last solve, and
- * Newton's
- * rounds, by their cost in sweeps.
+ * Newton's rounds, by their cost in sweeps.
  *
  *                       start at rest? ---- yes -----------------------------> done, nothing moves
  *                            | no
@@ -20,12 +19,10 @@
  *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
  * statuses costs what the pattern of its system says (tb_newton_system_price). The history
- * (tb_solve_history) holds running averages of the cost of each way; the average of a way that
- * is not
- * used decays, so that the way is tried again. The choice depends on the problem, its start and the
- * history, never on a clock, so that equal calls give equal bytes. solution->solver names the
- * way that
- * ended the solve. */
+ * (tb_solve_history) holds running averages of the cost of each way; the average of a way that is
+ * not used decays, so that the way is tried again. The choice depends on the problem, its start and
+ * the history, never on a clock, so that equal calls give equal bytes. solution->solver names the
+ * way that ended the solve. */
 #include "base/team.h"
 #include "contact/judge.h"
 #include "solve/newton/newton_internal.h"

@@ -310,7 +310,7 @@ def main() -> int:
     for line in soak.wrong[:10]:
         print(f"FAILED {line}")
     # over a few minutes a slope is mostly noise: the bound is the growth that the run itself may
-# cause
+    # cause
     hours = max(options.minutes / 60, 0.5)
     for name, bound in BOUNDS_AN_HOUR.items():
         found = slope(notes, name)

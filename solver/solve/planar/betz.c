@@ -12,12 +12,10 @@
  * above the residual of zero impulses, the solve begins again with half the omega
  * (options->maximum_halvings), but not as_listed.
  *
- * The restart (prox_serial, options->impulse_limit): a trial p_n above the limit sets all
- * impulses to
- * zero, halves omega and doubles the sweeps that are left. The listing computes r before it
- * halves omega
- * and lets two frictional sweeps of prox_cuda begin with mu = 1; options->as_listed repeats
- * both. */
+ * The restart (prox_serial, options->impulse_limit): a trial p_n above the limit sets all impulses
+ * to zero, halves omega and doubles the sweeps that are left. The listing computes r before it
+ * halves omega and lets two frictional sweeps of prox_cuda begin with mu = 1; options->as_listed
+ * repeats both. */
 #include "solve/planar/betz_run.h"
 
 #include "base/parallel.h"

@@ -3,11 +3,9 @@
  * Point Functions on the GPU, RPI 2011, sections 3.2 and 3.4), one contact or one dof at a time.
  *
  * His kernels calculateR, solveNormal, solveFriction and updateBodyNu, on whitened velocities: with
- * Y = M^-1/2 W and s = Y p, the velocity of a row is Y_row . s + c, where c holds the free
- * velocity and,
- * of a normal, gap / h. All of a sweep's contacts see the velocities of the sweep before it, so
- * their
- * order does not matter, and a card may give every contact a thread. */
+ * Y = M^-1/2 W and s = Y p, the velocity of a row is Y_row . s + c, where c holds the free velocity
+ * and, of a normal, gap / h. All of a sweep's contacts see the velocities of the sweep before it,
+ * so their order does not matter, and a card may give every contact a thread. */
 #ifndef TB_BETZ_H
 #define TB_BETZ_H
 

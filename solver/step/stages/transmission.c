@@ -102,8 +102,7 @@ TB_STATIC double find_site_to_site(const tb_world *w, const tb_model_actuator *a
 
 /* A slider on the axis z of the reference, a rod of length r from it to the site, v between the
  * sites: length = z.v - sqrt((z.v)^2 + r^2 - v.v), whose derivatives by v and z are the force on
- * the
- * site and, crossed with z, the torque on the slider's body. Out of the rod's reach the root is
+ * the site and, crossed with z, the torque on the slider's body. Out of the rod's reach the root is
  * dropped. */
 TB_STATIC double find_crank(const tb_world *w, const tb_model_actuator *a, double *moments)
 {
