@@ -1,7 +1,6 @@
 /* C = B A for a symmetric band B, in Litven's two variants of a card (listings 6.4 and 6.5, with
- * their
- * limits put right: the last sub-diagonal and the last column count). Compiled twice, as double and
- * with TB_SINGLE as float.
+ * their limits put right: the last sub-diagonal and the last column count). Compiled twice, as
+ * double and with TB_SINGLE as float.
  *
  * Both give a lane each number of a tile of 16 x 16 of C and sum over the band in its order, so
  * they leave the same bytes; zeros outside of the band add nothing. The naive one reads both

@@ -172,8 +172,7 @@ TB_CARD void publish_block(const tb_gpu_stored *s, const sor_extent *e, const so
 }
 
 /* One warp loads the sums of diagonal block p as their owners have left them, when these have
- * counted to
- * `target`. */
+ * counted to `target`. */
 TB_CARD void load_sums(const tb_gpu_stored *s, const sor_extent *e, int p, unsigned target,
                        tb_real *to)
 {

@@ -1,6 +1,6 @@
 /* Betz's prox sweeps for contacts in the plane (Solving Rigid Multibody Physics Dynamics Using
- * Proximal
- * Point Functions on the GPU, RPI 2011, sections 3.2 and 3.4), one contact or one dof at a time.
+ * Proximal Point Functions on the GPU, RPI 2011, sections 3.2 and 3.4), one contact or one dof at a
+ * time.
  *
  * His kernels calculateR, solveNormal, solveFriction and updateBodyNu, on whitened velocities: with
  * Y = M^-1/2 W and s = Y p, the velocity of a row is Y_row . s + c, where c holds the free velocity

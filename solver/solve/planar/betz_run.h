@@ -1,6 +1,5 @@
 /* A solve by Betz's sweeps, cut at the places where its residual is looked at, so that a device can
- * make
- * the sweeps between two looks of many solves at once (step/planar/islands_gpu_once.c).
+ * make the sweeps between two looks of many solves at once (step/planar/islands_gpu_once.c).
  *
  *     open;  while (!done) { make tb_betz_due sweeps, fewer where they end or exceed the limit;
  *     look }  close

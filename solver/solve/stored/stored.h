@@ -63,8 +63,7 @@ TB_BOTH_PRECISIONS(tb_status, tb_stored_solve,
                     const tb_prox_options *options, double *lambda, tb_prox_result *result))
 
 /* sum (3 numbers a contact) = the upper part of T by groups of contacts times lambda: where the
- * sparse
- * relaxed iteration begins. */
+ * sparse relaxed iteration begins. */
 void tb_stored_start_sparse(const tb_prox_system *system, int32_t group, const double *lambda,
                             double *sum);
 

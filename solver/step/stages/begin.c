@@ -102,9 +102,8 @@ TB_STATIC void add_wrenches(tb_world *w)
 /* Coriolis terms at the mean velocity of the step, which makes the step second order in them. The
  * mean is predicted without contacts and limits, so its change D = du / 2 may be far from
  * what they leave of it: of the terms at u0 + D the part that is quadratic in D is left out,
- * which is
- * of third order, and would push a chain at rest against a limit. bias: dofs, at u0; then the
- * mean's. */
+ * which is of third order, and would push a chain at rest against a limit. bias: dofs, at u0; then
+ * the mean's. */
 TB_STATIC tb_status mean_bias(tb_world *w, tb_real *bias)
 {
     const tb_model *m = w->model;

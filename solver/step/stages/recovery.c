@@ -213,8 +213,7 @@ TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered
 }
 
 /* Contacts and tendons' limits that got next to nothing. Loops and joints are judged by where they
- * end
- * (tb_world_close_loops, tb_world_find_violated_limits). */
+ * end (tb_world_close_loops, tb_world_find_violated_limits). */
 TB_CALLED void find_faults(const tb_world *w, const recovery_problem *p, const tb_solution *solved,
                            tb_recovered *recovered)
 {

@@ -542,8 +542,7 @@ TB_EXTERN void tb_tendons_place(const tb_world *world);
 #define tb_tendon_transmission TB_SYMBOL(tb_tendon_transmission)
 TB_EXTERN tb_transmission tb_tendon_transmission(const tb_world *world, int32_t tendon);
 /* Length of a spatial tendon (m) at the poses in `dynamics`, and d length / d dof for its dofs (may
- * be
- * NULL). */
+ * be NULL). */
 #define tb_tendon_measure TB_SYMBOL(tb_tendon_measure)
 TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
                                     double *coefficients);

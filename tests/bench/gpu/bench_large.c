@@ -92,8 +92,7 @@ static tb_model *pile(int32_t count)
 /* Bytes that a sweep of a world of balls moves. A contact: normal, c and impulses (read) with their
  * fourth numbers, arms, places, impulses (written), two bodies there and back. With momentum: the
  * last impulses too, and once for every body its velocities and the last (read), and where it
- * starts
- * (written). */
+ * starts (written). */
 static double bytes_of_sweep(tb_precision precision, double contacts, double bodies, bool momentum)
 {
     const double real = precision == TB_FLOAT ? 4 : 8;
