@@ -1,4 +1,4 @@
-// What differs between two scenes, as places with both values.
+// Differences of two scenes: the place of each and its value in both.
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 
 import { type GetSceneResponse, GetSceneResponseSchema } from "../../generated/tribo/v1/simulation_pb";
