@@ -176,6 +176,19 @@ static tb_status load_there(const char *text, mjcf_case *c)
     return status;
 }
 
+START_TEST(sdf_of_points_without_faces_is_their_hull)
+{
+    mjcf_case c = mjcf_load(
+        MJCF("<asset><mesh name='m' " TETRAHEDRON "/><mesh name='f' " TETRAHEDRON FACES
+             "/></asset><worldbody><body name='b'><freejoint/><geom name='g' type='sdf' mesh='m'/>"
+             "</body><geom name='h' type='sdf' mesh='f'/></worldbody>"));
+    ck_assert_int_eq(mjcf_shape(&c, "g")->type, TB_SHAPE_CONVEX);
+    ck_assert_int_eq(mjcf_shape(&c, "h")->type, TB_SHAPE_MESH);
+    TEST_NEAR_RELATIVE(mjcf_body(&c, "b")->mass, 1000.0 / 6, 1e-14);
+    mjcf_free(&c);
+}
+END_TEST
+
 START_TEST(mesh_files_are_found_by_meshdir_and_named_by_their_stem)
 {
     static const char OBJ[] =
@@ -316,6 +329,6 @@ END_TEST
 
 TEST_MAIN(surfaces_have_mujocos_defaults_and_units, masses_come_from_density_or_are_given,
           geoms_that_are_only_seen_are_left_out, contact_can_be_disabled,
-          inline_meshes_are_moved_turned_and_scaled,
+          inline_meshes_are_moved_turned_and_scaled, sdf_of_points_without_faces_is_their_hull,
           mesh_files_are_found_by_meshdir_and_named_by_their_stem,
           height_fields_are_scaled_to_their_range, geoms_and_assets_that_make_no_sense_are_refused)

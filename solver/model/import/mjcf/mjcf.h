@@ -161,7 +161,7 @@ typedef struct mjcf_mesh {
     const char *name;
     const xmlNode *node;
     int32_t class_index;
-    bool loaded;
+    bool loaded, has_faces;
     tb_handle handle;
     mjcf_pose offset; /* remainder of refpos and refquat for the shape's pose */
     bool measured;

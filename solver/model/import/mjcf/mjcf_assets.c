@@ -275,6 +275,7 @@ tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mj
     if (status == TB_OK && tb_scene_add_mesh(m->scene, &def, &mesh->handle, &refusal) != TB_OK)
         status = mjcf_refused(m, mesh->node, &refusal);
     mesh->loaded = status == TB_OK;
+    mesh->has_faces = data.number_of_triangles > 0;
     tb_mesh_data_free(&data);
     return status;
 }

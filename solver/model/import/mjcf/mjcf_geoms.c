@@ -283,6 +283,8 @@ static tb_status read_geom(mjcf *m, const xmlNode *node, int32_t childclass, con
                                "attribute 'mesh' is missing");
         MJCF_TRY(mjcf_use_mesh(m, node, mesh_name, &mesh));
         def.asset = mesh->handle;
+        /* without faces the surface is that of the hull of the points */
+        if (!mesh->has_faces) def.type = TB_SHAPE_CONVEX;
         def.shell = false;
         if (def.fluid_ellipsoid) MJCF_TRY(add_fluid_ellipsoid(m, node, mesh_name, &pose, &def));
         pose = mjcf_pose_mul(&pose, &mesh->offset);
