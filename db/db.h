@@ -200,6 +200,10 @@ typedef struct db_run {
 /* Inserts or updates by id. An update leaves kind, owner, scene and start as they were, and the
  * options where it brings none. */
 tb_status db_put_run(db *, const db_run *, db_done *, void *context, tb_error *);
+/* Puts the last state of a session's run and ends the session, both or neither: after a crash the
+ * session is open exactly if its run goes on. NOT_FOUND for a session that is not there. */
+tb_status db_end_session_run(db *, const db_run *, const char *reason, db_done *, void *context,
+                             tb_error *);
 tb_status db_get_run(db *, const db_id *, db_run *, tb_error *);
 /* Finds a run by a range of its id; *count: 0, 1, or 2 if there are more. */
 tb_status db_find_run(db *, const db_id *lower, const db_id *upper, db_id *found, int32_t *count,

@@ -68,6 +68,9 @@ tb_status db_read_blob(db_connection *, const char *table, int64_t number, uint6
                        int64_t crc32, unsigned char **bytes, tb_error *);
 int64_t db_crc32(const void *bytes, uint64_t size);
 
+/* Ends a session and lets retention have its snapshots; NOT_FOUND (session.c). For jobs. */
+tb_status db_write_session_end(db_connection *, const db_id *, const char *reason, tb_error *);
+
 /* ---- jobs (writer.c) ---- */
 
 typedef struct db_job db_job;

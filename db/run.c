@@ -1,4 +1,5 @@
 /* Rows of runs and their history: step summaries and events. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 typedef struct run_job {
     db_job job;
     db_run run;
+    char end_reason[64]; /* of the run's session */
     size_t options_size;
     char options_json[]; /* without a zero; run.options_json says whether there is one */
 } run_job;
@@ -38,17 +40,43 @@ static tb_status write_run(db_connection *connection, db_job *job, tb_error *err
     return db_run_statement(connection, s, "a run", error);
 }
 
-tb_status db_put_run(db *store, const db_run *run, db_done *done, void *context, tb_error *error)
+static tb_status write_session_run_end(db_connection *connection, db_job *job, tb_error *error)
+{
+    const run_job *end = (const run_job *)job;
+    const tb_status status = write_run(connection, job, error);
+    if (status != TB_OK) return status;
+    return db_write_session_end(connection, &end->run.id, end->end_reason, error);
+}
+
+/* NULL with the error filled when memory is short. */
+static run_job *create_run_job(const db_run *run, db_done *done, void *context, tb_error *error)
 {
     const size_t size = run->options_json != NULL ? strlen(run->options_json) : 0;
     run_job *put = db_job_create(sizeof *put + size, done, context, error);
-    if (put == NULL) return TB_RESOURCE_EXHAUSTED;
+    if (put == NULL) return NULL;
     put->job.write = write_run;
     put->job.size = sizeof *put + size;
     put->run = *run;
     put->options_size = size;
     if (size != 0) memcpy(put->options_json, run->options_json, size);
-    return db_submit(store, &put->job, error);
+    return put;
+}
+
+tb_status db_put_run(db *store, const db_run *run, db_done *done, void *context, tb_error *error)
+{
+    run_job *put = create_run_job(run, done, context, error);
+    return put != NULL ? db_submit(store, &put->job, error) : TB_RESOURCE_EXHAUSTED;
+}
+
+tb_status db_end_session_run(db *store, const db_run *run, const char *reason, db_done *done,
+                             void *context, tb_error *error)
+{
+    run_job *end = create_run_job(run, done, context, error);
+    if (end == NULL) return TB_RESOURCE_EXHAUSTED;
+    end->job.write = write_session_run_end;
+    end->job.compound = true;
+    snprintf(end->end_reason, sizeof end->end_reason, "%s", reason);
+    return db_submit(store, &end->job, error);
 }
 
 static tb_status read_run(db_query *query, void *rows, int32_t index, tb_error *error)

@@ -68,19 +68,25 @@ tb_status db_put_session(db *store, const db_session *session, db_done *done, vo
     return db_submit(store, &put->job, error);
 }
 
-static tb_status write_end(db_connection *connection, db_job *job, tb_error *error)
+tb_status db_write_session_end(db_connection *connection, const db_id *id, const char *reason,
+                               tb_error *error)
 {
-    const session_job *end = (const session_job *)job;
     sqlite3_stmt *s = NULL;
     tb_status status = db_take(connection, DB_SESSION_EXISTS, &s, error);
     if (status != TB_OK) return status;
-    db_bind_id(s, 1, &end->session.id);
+    db_bind_id(s, 1, id);
     bool row = false;
     status = db_next_row(connection, s, &row, "a session", error);
     if (status != TB_OK) return status;
     if (!row) return tb_fail(error, TB_NOT_FOUND, "the store has no such session");
     db_give_back(s);
-    return end_session(connection, &end->session.id, end->reason, error);
+    return end_session(connection, id, reason, error);
+}
+
+static tb_status write_end(db_connection *connection, db_job *job, tb_error *error)
+{
+    const session_job *end = (const session_job *)job;
+    return db_write_session_end(connection, &end->session.id, end->reason, error);
 }
 
 tb_status db_end_session(db *store, const db_id *id, const char *reason, db_done *done,

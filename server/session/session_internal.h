@@ -268,6 +268,8 @@ db_session td_session_row(const td_session *);
 db_session td_origin_row(const td_session *parent, const td_origin *);
 /* (turn) */
 tb_status td_session_put_run(td_session *, int32_t run_status, const char *message, tb_error *);
+/* The session's end and its run's, in one transaction. (turn) */
+tb_status td_session_put_end(td_session *, db_done *, void *context, tb_error *);
 void td_session_put_event(td_session *, const char *kind, const char *message);
 /* Counts a step job in the run: how often its worlds, of these certificates, stepped. (turn) */
 void td_session_account(td_session *, const tb_certificate *, int32_t worlds, int32_t steps,

@@ -257,14 +257,12 @@ static void close_now(void *context)
     td_call *deletion = s->deletion;
     s->deletion = NULL;
     recall_run(s);
-    tb_status status =
-        td_session_put_run(s, TRIBO__V1__RUN_STATUS__RUN_STATUS_DONE, s->end_reason, &error);
-    if (status == TB_OK) td_session_put_recording(s);
-    if (status == TB_OK) td_session_put_event(s, s->end_reason, "");
-    const tb_status ended = db_end_session(server->db, &s->id, s->end_reason,
-                                           deletion != NULL ? on_ended : NULL, deletion, &error);
-    if (ended != TB_OK && deletion != NULL) on_ended(deletion, ended, &error);
-    if (status != TB_OK || ended != TB_OK)
+    td_session_put_event(s, s->end_reason, "");
+    td_session_put_recording(s);
+    const tb_status status =
+        td_session_put_end(s, deletion != NULL ? on_ended : NULL, deletion, &error);
+    if (status != TB_OK && deletion != NULL) on_ended(deletion, status, &error);
+    if (status != TB_OK)
         td_log_write(server->log, TB_LOG_ERROR, "session.end_failed", "session=%s message=%s",
                      s->text, error.message);
     td_session_destroy_worlds(s, s->states);

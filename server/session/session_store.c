@@ -183,11 +183,10 @@ static void print_options(const td_session *s, tb_bytes *json)
     tribo__v1__step_options__free_unpacked(options, NULL);
 }
 
-tb_status td_session_put_run(td_session *s, int32_t run_status, const char *message,
-                             tb_error *error)
+/* The run's row; its options point into *json, which the caller frees. */
+static db_run run_row(td_session *s, int32_t run_status, const char *message, tb_bytes *json)
 {
     td_server *server = s->all->server;
-    tb_bytes json = {0};
     db_run run;
     memset(&run, 0, sizeof run);
     run.id = s->id;
@@ -199,8 +198,8 @@ tb_status td_session_put_run(td_session *s, int32_t run_status, const char *mess
     snprintf(run.device, sizeof run.device, "%s, %.40s", s->device->name, s->device->description);
     snprintf(run.message, sizeof run.message, "%s", message);
     td_sha256_parse(s->scene_id, &run.scene);
-    print_options(s, &json);
-    run.options_json = (const char *)json.base;
+    print_options(s, json);
+    run.options_json = (const char *)json->base;
     run.start_time_us = s->run.start_time_us;
     if (run_status != TRIBO__V1__RUN_STATUS__RUN_STATUS_RUNNING)
         run.end_time_us = td_clock_utc_us(&server->clock);
@@ -209,7 +208,25 @@ tb_status td_session_put_run(td_session *s, int32_t run_status, const char *mess
     run.compute_time_us = s->run.compute_ns / 1000;
     td_job_run_certificate(&s->run.certificate, &run.certificate);
     atomic_store(&s->run_dirty, false);
-    const tb_status status = db_put_run(server->db, &run, NULL, NULL, error);
+    return run;
+}
+
+tb_status td_session_put_run(td_session *s, int32_t run_status, const char *message,
+                             tb_error *error)
+{
+    tb_bytes json = {0};
+    const db_run run = run_row(s, run_status, message, &json);
+    const tb_status status = db_put_run(s->all->server->db, &run, NULL, NULL, error);
+    tb_bytes_free(&json);
+    return status;
+}
+
+tb_status td_session_put_end(td_session *s, db_done *done, void *context, tb_error *error)
+{
+    tb_bytes json = {0};
+    const db_run run = run_row(s, TRIBO__V1__RUN_STATUS__RUN_STATUS_DONE, s->end_reason, &json);
+    const tb_status status =
+        db_end_session_run(s->all->server->db, &run, s->end_reason, done, context, error);
     tb_bytes_free(&json);
     return status;
 }

@@ -409,6 +409,40 @@ START_TEST(what_is_put_into_a_file_comes_out_and_stays)
 }
 END_TEST
 
+START_TEST(a_session_and_its_run_end_together_or_not_at_all)
+{
+    db *store = open_store(NULL);
+    tb_error error = {0};
+    wait_for w = WAIT_FOR_INIT;
+    const db_id none = id_of(999);
+    db_session *sessions = NULL;
+    int32_t before = 0, after = 0;
+    put_scene(store, 1);
+    put_session(store, 40, 1);
+    flush(store);
+    TEST_OK(db_open_sessions(store, &sessions, &before, &error), &error);
+    free(sessions);
+
+    db_run run = run_of(40, 1, 1, "planner"), found;
+    run.status = 2;
+    TEST_OK(db_end_session_run(store, &run, "deleted", wait_done, &w, &error), &error);
+    TEST_OK(wait_status(&w), &w.error);
+    TEST_OK(db_get_run(store, &run.id, &found, &error), &error);
+    ck_assert_int_eq(found.status, 2);
+    check_run(&found, 40);
+    free((void *)found.options_json);
+    TEST_OK(db_open_sessions(store, &sessions, &after, &error), &error);
+    ck_assert_int_eq(after, before - 1);
+    free(sessions);
+
+    run.id = none;
+    TEST_OK(db_end_session_run(store, &run, "deleted", wait_done, &w, &error), &error);
+    TEST_STATUS(wait_status(&w), TB_NOT_FOUND, &w.error);
+    TEST_STATUS(db_get_run(store, &none, &found, &error), TB_NOT_FOUND, &error);
+    db_close(store);
+}
+END_TEST
+
 START_TEST(runs_that_were_open_are_marked_at_the_next_start)
 {
     const char *folder = make_folder();
@@ -620,6 +654,7 @@ START_TEST(no_query_reads_a_table_from_end_to_end)
 END_TEST
 
 TEST_MAIN(what_is_put_into_memory_comes_out, what_is_put_into_a_file_comes_out_and_stays,
+          a_session_and_its_run_end_together_or_not_at_all,
           runs_that_were_open_are_marked_at_the_next_start, a_file_belongs_to_one_process,
           keys_can_be_changed_beside_the_holder, a_token_serves_its_own_list_only,
           a_large_asset_goes_in_and_out, no_query_reads_a_table_from_end_to_end)
