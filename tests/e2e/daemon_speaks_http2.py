@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -425,6 +426,49 @@ def limits() -> None:
     ends(daemon)
 
 
+def pings(wire: h2.Wire, seconds: float, answered: bool) -> int:
+    """Reads for so long, or until the daemon closes; the pings seen, negative if it closed."""
+    end, seen = time.monotonic() + seconds, 0
+    try:
+        while time.monotonic() < end:
+            wire.socket.settimeout(max(0.01, end - time.monotonic()))
+            kind, flags, _, payload = wire.read_frame()
+            if kind == h2.PING and not flags & h2.ACK:
+                seen += 1
+                if answered:
+                    wire.socket.sendall(h2.frame(h2.PING, h2.ACK, 0, payload))
+    except TimeoutError:
+        pass
+    except ConnectionError:
+        return -seen
+    return seen
+
+
+def keepalive() -> None:
+    """A silent client is pinged; it stays if it answers, and goes 20 s later if it does not."""
+    daemon = Daemon(limits_grpc_keepalive_seconds="1")
+    alive, gone = h2.Wire(daemon.grpc), h2.Wire(daemon.grpc)
+    for wire in (alive, gone):
+        wire.call()
+    seen: dict[str, int] = {}
+
+    def listen(name: str, wire: h2.Wire, answered: bool) -> None:
+        seen[name] = pings(wire, 25, answered)
+
+    threads = [
+        threading.Thread(target=listen, args=arguments)
+        for arguments in (("alive", alive, True), ("gone", gone, False))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check(seen["gone"] == -1, f"a client that leaves a ping unanswered: {seen['gone']} pings")
+    check(seen["alive"] >= 4, f"a client that answers its pings: {seen['alive']} pings")
+    alive.call()
+    ends(daemon)
+
+
 def drain() -> None:
     """SIGTERM: GOAWAY in two steps, the first before the second."""
     daemon = Daemon()
@@ -439,6 +483,8 @@ def drain() -> None:
 
 def main() -> int:
     parts: list[Callable[[str], None]] = [http2, closed_streams, grpc]
+    patience = threading.Thread(target=keepalive)  # beside the others, since it takes 25 s
+    patience.start()
     daemon = Daemon(limits_message_bytes="8 MiB")
     for part in parts:
         part(daemon.grpc)
@@ -446,6 +492,7 @@ def main() -> int:
     ends(daemon)
     limits()
     drain()
+    patience.join()
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
