@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from pathlib import Path
 
 import models
@@ -128,3 +129,39 @@ async def test_errors_and_deadlines(aio: tribo.aio.Client) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert (await session.step(1, timeout=1e6)).steps > 0
+
+
+def test_both_clients_take_and_document_the_same_arguments() -> None:
+    pairs: tuple[tuple[type, type], ...] = (
+        (tribo.Client, tribo.aio.Client),
+        (tribo.Session, tribo.aio.Session),
+        (tribo.StepStream, tribo.aio.StepStream),
+    )
+    for mine, theirs in pairs:
+        for name, method in inspect.getmembers(theirs, inspect.isfunction):
+            if name.startswith("_") or not hasattr(mine, name):
+                continue
+            blocking = getattr(mine, name)
+            if not inspect.isfunction(blocking):
+                continue
+            ours = inspect.signature(blocking).parameters
+            assert list(ours) == list(inspect.signature(method).parameters), name
+            defaults = [p.default for p in ours.values()]
+            assert defaults == [p.default for p in inspect.signature(method).parameters.values()]
+            documented = (inspect.getdoc(method) or "").partition("Args:")[2]
+            assert documented == (inspect.getdoc(blocking) or "").partition("Args:")[2], name
+
+
+def test_shared_arguments_are_in_signature_and_documentation() -> None:
+    parameters = inspect.signature(tribo.Session.step).parameters
+    assert parameters["state"].default is True
+    assert parameters["wrenches"].default is None
+    text = tribo.Session.step.__doc__ or ""
+    assert "wrenches: (bodies, 6)" in text
+    assert "sensors: return" in text
+    assert inspect.signature(tribo.connect).parameters["attempts"].default == 4
+
+
+def test_an_unknown_argument_is_refused_before_anything_is_sent(client: tribo.Client) -> None:
+    with pytest.raises(TypeError, match="densty"):
+        client.load("no such file.xml", densty=3)  # type: ignore[call-arg]

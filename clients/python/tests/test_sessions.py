@@ -328,3 +328,18 @@ def test_sensors_by_name(client: tribo.Client) -> None:
             session.step().sensor("touch")
         with pytest.raises(KeyError, match="no sensor is called 'none'"):
             answer.sensor("none")
+
+
+def test_a_wrench_per_world_holds_a_body_against_gravity(client: tribo.Client) -> None:
+    scene = client.load(
+        b'<mujoco><worldbody><body><freejoint/><geom size="0.1" mass="2"/></body></worldbody>'
+        b"</mujoco>",
+        name="ball.xml",
+    )
+    wrenches = np.zeros((2, 2, 6))
+    wrenches[1, 1, 2] = 2 * 9.81
+    with client.create_session(scene, worlds=2) as session:
+        answer = session.step(100, wrenches=wrenches)
+    assert answer.q is not None
+    assert answer.q[0, 2] < -0.1
+    assert abs(answer.q[1, 2]) < 1e-12

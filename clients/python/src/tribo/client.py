@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any, Callable
 import grpc
 
 from tribo import requests, sources
+from tribo.arguments import (
+    ConnectArguments,
+    GraspArguments,
+    SceneArguments,
+    SessionArguments,
+    takes,
+)
 from tribo.errors import translated
 from tribo.function import Function, Program, choose
-from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand, Perturbation, Protocol
+from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
 from tribo.sources import Source
-from tribo.types import Scene, SolveOptions, StepOptions
+from tribo.types import Scene, SolveOptions
 from tribo.v1 import (
     function_pb2,
     function_pb2_grpc,
@@ -32,38 +39,17 @@ from tribo.v1 import (
 __all__ = ["Client", "GraspJob", "Session", "StepStream", "connect"]
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
-DEFAULT_MESSAGE_BYTES = 64 << 20
+    from typing_extensions import Self, Unpack
 
 
-def connect(
-    address: str,
-    *,
-    api_key: str | None = None,
-    credentials: grpc.ChannelCredentials | None = None,
-    timeout: float | None = None,
-    attempts: int = 4,
-    message_bytes: int = DEFAULT_MESSAGE_BYTES,
-) -> Client:
+@takes(requests.Connection.__init__)
+def connect(address: str, **arguments: Unpack[ConnectArguments]) -> Client:
     """Connects to a daemon.
 
     Args:
         address: "HOST:PORT", or "unix:/path/of/socket".
-        api_key: sent with every call.
-        credentials: for TLS; `grpc.ssl_channel_credentials()`, say. None: plain text.
-        timeout: s, for every call that does not set its own; None: no limit.
-        attempts: how often calls that are safe to repeat are tried; 1 switches retries off.
-        message_bytes: largest message.
     """
-    return Client(
-        address,
-        api_key=api_key,
-        credentials=credentials,
-        timeout=timeout,
-        attempts=attempts,
-        message_bytes=message_bytes,
-    )
+    return Client(address, **arguments)
 
 
 class Client:
@@ -72,32 +58,15 @@ class Client:
     Its methods may be called from several threads at once. They raise `TriboError`s.
     """
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        api_key: str | None = None,
-        credentials: grpc.ChannelCredentials | None = None,
-        timeout: float | None = None,
-        attempts: int = 4,
-        message_bytes: int = DEFAULT_MESSAGE_BYTES,
-    ) -> None:
+    @takes(requests.Connection.__init__)
+    def __init__(self, address: str, **arguments: Unpack[ConnectArguments]) -> None:
+        """Connects to a daemon at an address."""
         self._replicas: dict[str, Client] = {}
-        self._options: dict[str, Any] = {
-            "api_key": api_key,
-            "credentials": credentials,
-            "timeout": timeout,
-            "attempts": attempts,
-            "message_bytes": message_bytes,
-        }
-        options = requests.channel_options(message_bytes, attempts)
-        self._channel = (
-            grpc.secure_channel(address, credentials, options=options)
-            if credentials is not None
-            else grpc.insecure_channel(address, options=options)
-        )
-        self._metadata = requests.metadata(api_key)
-        self._timeout = timeout
+        self._arguments = arguments
+        connection = requests.Connection(**arguments)
+        self._channel = connection.channel(address, grpc)
+        self._metadata = connection.metadata
+        self._timeout = connection.timeout
         self._simulation = requests.stub(simulation_pb2_grpc.SimulationStub, self._channel)
         self._grasp = requests.stub(grasp_pb2_grpc.GraspStub, self._channel)
         self._solve = requests.stub(solve_pb2_grpc.SolveStub, self._channel)
@@ -124,7 +93,7 @@ class Client:
     def _replica(self, address: str) -> Client:
         """The client of another daemon of the fleet, with this client's options."""
         if address not in self._replicas:
-            self._replicas[address] = Client(address, **self._options)
+            self._replicas[address] = Client(address, **self._arguments)
         return self._replicas[address]
 
     def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
@@ -168,53 +137,24 @@ class Client:
         uploaded = [(path, digests[file]) for path, file in others.items()]
         return self.put_asset(name, data), name, requests.scene_files(uploaded)
 
-    def load(
-        self,
-        source: Source,
-        *,
-        name: str = "",
-        density: float = 0.0,
-        floating_base: bool = False,
-        overlaps: str = "keep",
-        overlap_keyframe: str = "",
-        balance_inertia: bool = False,
-    ) -> Scene:
+    @takes(requests.create_scene)
+    def load(self, source: Source, *, name: str = "", **arguments: Unpack[SceneArguments]) -> Scene:
         """Uploads MJCF, URDF, OBJ or STL with every file it refers to, and compiles it.
 
         Args:
             source: a path, or the file's bytes (then `name` gives the format).
             name: file name; a path's own if empty.
-            density: kg/m^3 for OBJ and STL.
-            floating_base: URDF: the root link is free.
-            overlaps: for shapes that overlap in the first pose: "keep" lets them collide, "ignore"
-                excludes links of one mechanism and pairs that no joint separates, "error" raises
-                `FailedPreconditionError`. `Scene.overlaps` lists the pairs that collide.
-            overlap_keyframe: name or number of the first pose; "": the reference pose.
-            balance_inertia: repair physically impossible moments of inertia by averaging them.
         """
-        digest, name, files = self._upload(source, name, "model.xml")
-        request = requests.create_scene(
-            digest,
-            name,
-            files,
-            density,
-            floating_base,
-            overlaps,
-            overlap_keyframe,
-            balance_inertia,
-        )
-        with translated():
-            return Scene.from_message(
-                self._simulation.CreateScene(
-                    request, timeout=self._timeout, metadata=self._metadata
-                )
-            )
+        request = requests.create_scene(**arguments)
+        request.sha256, request.path, files = self._upload(source, name, "model.xml")
+        request.files.extend(files)
+        return Scene.from_message(self._call("CreateScene", request))
 
     def describe(self, scene: Scene | str) -> simulation_pb2.GetSceneResponse:
         """Names, masses and joints of a scene."""
         with translated():
             answer: simulation_pb2.GetSceneResponse = self._simulation.GetScene(
-                simulation_pb2.GetSceneRequest(scene_id=_scene_id(scene)),
+                simulation_pb2.GetSceneRequest(scene_id=requests.scene_id(scene)),
                 timeout=self._timeout,
                 metadata=self._metadata,
             )
@@ -224,7 +164,7 @@ class Client:
         """Triangles or heights of a scene's mesh, by the digest that `describe` tells."""
         with translated():
             answer: simulation_pb2.GetAssetResponse = self._simulation.GetAsset(
-                simulation_pb2.GetAssetRequest(scene_id=_scene_id(scene), sha256=sha256),
+                simulation_pb2.GetAssetRequest(scene_id=requests.scene_id(scene), sha256=sha256),
                 timeout=self._timeout,
                 metadata=self._metadata,
             )
@@ -244,38 +184,15 @@ class Client:
 
     # ---- sessions ----
 
-    def create_session(
-        self,
-        scene: Scene | str,
-        *,
-        worlds: int = 1,
-        options: StepOptions | None = None,
-        ttl: float = 0.0,
-        on_disconnect: str = "keep",
-        keyframe: int | None = None,
-        label: str = "",
-        device: str = "",
-    ) -> Session:
-        """Opens a session of `worlds` worlds.
+    @takes(requests.create_session)
+    def create_session(self, scene: Scene | str, **arguments: Unpack[SessionArguments]) -> Session:
+        """Opens a session: worlds of one scene.
 
         Args:
             scene: the result of `load`, or a scene id.
-            worlds: number of copies, stepped in parallel.
-            options: stepping options.
-            ttl: s; the lease, renewed by every call. 0: the server's default.
-            on_disconnect: "keep", "pause" or "delete" when a stream breaks.
-            keyframe: the state to start from; None: the reference pose.
-            label: for people.
-            device: "" lets the server choose.
         """
-        request = requests.create_session(
-            _scene_id(scene), worlds, options, ttl, on_disconnect, keyframe, label, device
-        )
-        with translated():
-            answer = self._simulation.CreateSession(
-                request, timeout=self._timeout, metadata=self._metadata
-            )
-        return Session(self, answer.session_id, _scene_id(scene))
+        request = requests.create_session(scene, **arguments)
+        return Session(self, self._call("CreateSession", request).session_id, request.scene_id)
 
     def session(self, session_id: str) -> Session:
         """Attaches to an existing session."""
@@ -289,21 +206,17 @@ class Client:
 
     # ---- grasps, problems, runs ----
 
+    @takes(requests.evaluate_grasps)
     def evaluate_grasps(
         self,
         target: GraspObject,
         hand: Hand,
         poses: Iterable[GraspPose],
         *,
-        protocol: Protocol | None = None,
-        perturbation: Perturbation | None = None,
-        solve: SolveOptions | None = None,
-        confidence: float = 0.0,
         priority: str = "normal",
-        label: str = "",
-        device: str = "",
         timeout: float | None = None,
         progress: bool | Callable[[int, int], None] = False,
+        **arguments: Unpack[GraspArguments],
     ) -> GraspJob:
         """Plays every grasp through the protocol; iterate over the job for its results.
 
@@ -311,33 +224,13 @@ class Client:
             target: the object to grasp.
             hand: the grasping hand.
             poses: of the hand's tool frame in the object's frame.
-            protocol: approach, closing, lift, shakes, hold.
-            perturbation: copies of every grasp with other poses, friction and mass.
-            solve: tolerance and solver of the contact problems.
-            confidence: of the interval of the success probability; 0: 0.95.
             priority: "low", "normal" or "high".
-            label: for people; kept with the run.
-            device: "" lets the server choose.
             timeout: s, for the whole job; None: the client's.
             progress: True shows a bar (tqdm's if installed); a function is called with
                 world steps done and in all.
         """
-        object_asset = self._grasp_asset(target.source, target.name, "object.obj")
-        hand_asset = self._grasp_asset(hand.source, hand.name, "hand.xml")
-        request = requests.evaluate_grasps(
-            target,
-            object_asset,
-            hand,
-            hand_asset,
-            poses,
-            protocol,
-            perturbation,
-            solve,
-            confidence,
-            priority,
-            label,
-            device,
-        )
+        request = requests.evaluate_grasps(target, hand, poses, priority, **arguments)
+        self._add_grasp_assets(request, target, hand)
         with translated():
             call = self._grasp.EvaluateGrasps(
                 request,
@@ -346,37 +239,23 @@ class Client:
             )
         return GraspJob(call, Progress(progress, "grasps"))
 
+    @takes(requests.evaluate_grasps)
     def submit_grasps(
         self,
         target: GraspObject,
         hand: Hand,
         poses: Iterable[GraspPose],
-        *,
-        protocol: Protocol | None = None,
-        perturbation: Perturbation | None = None,
-        solve: SolveOptions | None = None,
-        confidence: float = 0.0,
-        label: str = "",
-        device: str = "",
+        **arguments: Unpack[GraspArguments],
     ) -> grasp_pb2.GraspJobInfo:
         """Leaves the grasps to the server as a job that outlives client and server; its row.
 
-        Arguments are those of `evaluate_grasps`.
+        Args:
+            target: the object to grasp.
+            hand: the grasping hand.
+            poses: of the hand's tool frame in the object's frame.
         """
-        request = requests.evaluate_grasps(
-            target,
-            self._grasp_asset(target.source, target.name, "object.obj"),
-            hand,
-            self._grasp_asset(hand.source, hand.name, "hand.xml"),
-            poses,
-            protocol,
-            perturbation,
-            solve,
-            confidence,
-            "low",
-            label,
-            device,
-        )
+        request = requests.evaluate_grasps(target, hand, poses, "low", **arguments)
+        self._add_grasp_assets(request, target, hand)
         with translated():
             answer = self._grasp.SubmitGrasps(
                 grasp_pb2.SubmitGraspsRequest(grasps=request),
@@ -428,20 +307,21 @@ class Client:
         job: grasp_pb2.GraspJobInfo = answer.job
         return job
 
-    def _grasp_asset(self, source: Source, name: str, default: str) -> grasp_pb2.GraspAsset:
-        digest, name, files = self._upload(source, name, default)
-        return grasp_pb2.GraspAsset(sha256=digest, path=name, files=files)
+    def _add_grasp_assets(
+        self, request: grasp_pb2.EvaluateGraspsRequest, target: GraspObject, hand: Hand
+    ) -> None:
+        for thing, message, default in (
+            (target, request.object, "object.obj"),
+            (hand, request.hand, "hand.xml"),
+        ):
+            digest, name, files = self._upload(thing.source, thing.name, default)
+            message.asset.CopyFrom(grasp_pb2.GraspAsset(sha256=digest, path=name, files=files))
 
     def solve_problem(
         self, data: bytes, name: str, *, options: SolveOptions | None = None, solution: bool = False
     ) -> solve_pb2.SolveProblemResponse:
         """Solves a contact problem file (".dat" text or FCLIB ".hdf5", as `name` says)."""
-        request = solve_pb2.SolveProblemRequest(
-            data=data,
-            name=name,
-            options=(options or SolveOptions()).message(),
-            want_solution=solution,
-        )
+        request = requests.solve_problem(data, name, options, solution)
         with translated():
             answer: solve_pb2.SolveProblemResponse = self._solve.SolveProblem(
                 request, timeout=self._timeout, metadata=self._metadata
@@ -458,11 +338,7 @@ class Client:
         return Program(self, source, file, compiled)
 
     def function(self, source: str, name: str = "", *, file: str = "source.mo") -> Function:
-        """A function of a Modelica source, to be called with numpy arrays.
-
-        Args:
-            source: the text; `name` chooses one of several functions.
-        """
+        """A function of a Modelica source, `name` of several; calls take numpy arrays."""
         return choose(self.program(source, file=file).functions, name)
 
     def programs(self) -> list[function_pb2.CompileResponse]:
@@ -486,7 +362,7 @@ class Client:
         """Runs, newest first."""
         return self._pages(
             self._runs.ListRuns,
-            runs_pb2.ListRunsRequest(scene_id=_scene_id(scene) if scene else ""),
+            runs_pb2.ListRunsRequest(scene_id=requests.scene_id(scene) if scene else ""),
             "runs",
         )
 
@@ -536,7 +412,3 @@ class Client:
             request.page_token = page.next_page_token
             if not request.page_token:
                 return
-
-
-def _scene_id(scene: Scene | str) -> str:
-    return scene if isinstance(scene, str) else scene.id

@@ -6,8 +6,10 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Callable, Union
+from typing import TYPE_CHECKING, Any, Callable, Union
 
+from tribo import requests
+from tribo.arguments import GraspArguments, takes
 from tribo.client import Client, connect
 from tribo.daemon import Daemon
 from tribo.frames import dataframe
@@ -17,12 +19,12 @@ from tribo.grasp_types import (
     GraspResult,
     GraspSummary,
     Hand,
-    Perturbation,
-    Protocol,
     Verdict,
 )
 from tribo.sources import Source
-from tribo.types import SolveOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: what the calls of this file take as an object and as a hand
 Target = Union[GraspObject, Source]
@@ -141,6 +143,7 @@ def sample_grasps(
     )
 
 
+@takes(requests.evaluate_grasps)
 def evaluate(
     target: Target,
     hand: Gripper,
@@ -149,14 +152,9 @@ def evaluate(
     profile: str = "",
     seed: int = 0,
     client: Client | str | None = None,
-    protocol: Protocol | None = None,
-    perturbation: Perturbation | None = None,
-    solve: SolveOptions | None = None,
-    confidence: float = 0.0,
-    label: str = "",
-    device: str = "",
     timeout: float | None = None,
     progress: bool | Callable[[int, int], None] = False,
+    **arguments: Unpack[GraspArguments],
 ) -> Evaluation:
     """Evaluates grasps of a hand on an object and waits for all of them.
 
@@ -170,12 +168,6 @@ def evaluate(
         profile: a known hand: "panda", "robotiq_2f85", ...
         seed: of the samples.
         client: a connection, an address, or None: $TRIBO_SERVER, else a private daemon.
-        protocol: see `Client.evaluate_grasps`, as for all that follow.
-        perturbation: copies of every grasp.
-        solve: tolerance and solver.
-        confidence: of the intervals.
-        label: for people; kept with the run.
-        device: "" lets the server choose.
         timeout: s, for the whole job.
         progress: True shows a bar; a function is called with steps done and in all.
     """
@@ -188,14 +180,9 @@ def evaluate(
             thing,
             gripper,
             wanted,
-            protocol=protocol,
-            perturbation=perturbation,
-            solve=solve,
-            confidence=confidence,
-            label=label,
-            device=device,
             timeout=timeout,
             progress=progress,
+            **arguments,
         )
         results = tuple(sorted(job, key=lambda r: r.index))
         assert job.summary is not None

@@ -5,16 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import numpy as np
 
 from tribo import arrays
 from tribo.grasp_types import GraspObject, GraspPose, Hand, Perturbation, Protocol, pose_message
 from tribo.types import SolveOptions, StepOptions
-from tribo.v1 import common_pb2, grasp_pb2, simulation_pb2
+from tribo.v1 import common_pb2, grasp_pb2, simulation_pb2, solve_pb2
+
+if TYPE_CHECKING:
+    import grpc
+    from typing_extensions import Unpack
+
+    from tribo.arguments import WantArguments
+    from tribo.types import Scene
 
 CHUNK_BYTES = 1 << 18
+DEFAULT_MESSAGE_BYTES = 64 << 20
 
 #: Calls that may be sent again without harm: they change nothing, or the same thing twice.
 IDEMPOTENT = {
@@ -93,26 +101,50 @@ def service_config(attempts: int) -> str:
     )
 
 
-def channel_options(message_bytes: int, attempts: int) -> list[tuple[str, object]]:
-    """Options of a channel to a daemon."""
-    options: list[tuple[str, object]] = [
-        ("grpc.max_receive_message_length", message_bytes),
-        ("grpc.max_send_message_length", message_bytes),
-        ("grpc.keepalive_time_ms", 10_000),
-        ("grpc.keepalive_timeout_ms", 10_000),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.max_pings_without_data", 0),
-    ]
-    if attempts > 1:
-        # gRPC itself caps the attempts at five
-        options.append(("grpc.service_config", service_config(min(attempts, 5))))
-        options.append(("grpc.enable_retries", 1))
-    return options
+class Connection:
+    """Options of a connection, for every channel that a client opens."""
 
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        timeout: float | None = None,
+        attempts: int = 4,
+        message_bytes: int = DEFAULT_MESSAGE_BYTES,
+    ) -> None:
+        """Keeps the options.
 
-def metadata(api_key: str | None) -> list[tuple[str, str]] | None:
-    """Metadata of every call."""
-    return [("authorization", f"Bearer {api_key}")] if api_key else None
+        Args:
+            api_key: sent with every call.
+            credentials: for TLS; `grpc.ssl_channel_credentials()`, say. None: plain text.
+            timeout: s, for every call that does not set its own; None: no limit.
+            attempts: how often calls that are safe to repeat are tried; 1 switches retries off.
+            message_bytes: largest message.
+        """
+        self.credentials = credentials
+        self.timeout = timeout
+        #: metadata of every call
+        self.metadata = [("authorization", f"Bearer {api_key}")] if api_key else None
+        self.channel_options: list[tuple[str, object]] = [
+            ("grpc.max_receive_message_length", message_bytes),
+            ("grpc.max_send_message_length", message_bytes),
+            ("grpc.keepalive_time_ms", 10_000),
+            ("grpc.keepalive_timeout_ms", 10_000),
+            ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.http2.max_pings_without_data", 0),
+        ]
+        if attempts > 1:
+            # gRPC itself caps the attempts at five
+            config = service_config(min(attempts, 5))
+            self.channel_options.append(("grpc.service_config", config))
+            self.channel_options.append(("grpc.enable_retries", 1))
+
+    def channel(self, address: str, module: Any) -> Any:
+        """A channel to a daemon; `module` is grpc or grpc.aio."""
+        if self.credentials is None:
+            return module.insecure_channel(address, options=self.channel_options)
+        return module.secure_channel(address, self.credentials, options=self.channel_options)
 
 
 def put_chunks(name: str, data: bytes) -> Iterator[simulation_pb2.PutAssetRequest]:
@@ -145,19 +177,35 @@ def mask(worlds: arrays.ArrayLike | None) -> common_pb2.Array | None:
     )
 
 
+def scene_id(scene: Scene | str) -> str:
+    """The id of a scene that a caller names by its id or as an object."""
+    return scene if isinstance(scene, str) else scene.id
+
+
 def create_session(
-    scene_id: str,
-    worlds: int,
-    options: StepOptions | None,
-    ttl: float,
-    on_disconnect: str,
-    keyframe: int | None,
-    label: str,
-    device: str,
+    scene: Scene | str,
+    *,
+    worlds: int = 1,
+    options: StepOptions | None = None,
+    ttl: float = 0.0,
+    on_disconnect: str = "keep",
+    keyframe: int | None = None,
+    label: str = "",
+    device: str = "",
 ) -> simulation_pb2.CreateSessionRequest:
-    """The request of CreateSession."""
+    """The request of CreateSession.
+
+    Args:
+        worlds: number of copies, stepped in parallel.
+        options: stepping options.
+        ttl: s; the lease, renewed by every call. 0: the server's default.
+        on_disconnect: "keep", "pause" or "delete" when a stream breaks.
+        keyframe: the state to start from; None: the reference pose.
+        label: for people.
+        device: "" lets the server choose.
+    """
     return simulation_pb2.CreateSessionRequest(
-        scene_id=scene_id,
+        scene_id=scene_id(scene),
         worlds=worlds,
         options=(options or StepOptions()).message(),
         ttl_seconds=ttl,
@@ -170,9 +218,22 @@ def create_session(
 
 
 def want(
-    state: bool, contacts: bool, bodies: bool, single: bool, sensors: bool = False
+    *,
+    state: bool = True,
+    contacts: bool = False,
+    bodies: bool = False,
+    sensors: bool = False,
+    single: bool = False,
 ) -> simulation_pb2.StepReturn:
-    """Selects the contents of an answer."""
+    """Selects the contents of an answer.
+
+    Args:
+        state: return q and u.
+        contacts: return the contacts of the last step.
+        bodies: return poses and velocities of all bodies.
+        sensors: return the numbers of the scene's sensors.
+        single: return arrays as float32.
+    """
     return simulation_pb2.StepReturn(
         state=state,
         contacts=contacts,
@@ -182,40 +243,123 @@ def want(
     )
 
 
+def _array(values: arrays.ArrayLike | None) -> common_pb2.Array | None:
+    return None if values is None else arrays.encode(values)
+
+
 def step(
     session_id: str,
     steps: int,
-    controls: arrays.ArrayLike | None,
-    forces: arrays.ArrayLike | None,
     wanted: simulation_pb2.StepReturn,
-    priority: str,
+    priority: str = "normal",
+    *,
+    controls: arrays.ArrayLike | None = None,
+    forces: arrays.ArrayLike | None = None,
+    wrenches: arrays.ArrayLike | None = None,
+    kinematic: arrays.ArrayLike | None = None,
 ) -> simulation_pb2.StepRequest:
-    """The request of Step."""
+    """The request of Step.
+
+    Args:
+        controls: (actuators) or (worlds, actuators), held until changed.
+        forces: (dofs) or (worlds, dofs), generalized, N or N m, held until changed.
+        wrenches: (bodies, 6) or (worlds, bodies, 6): force (N) and torque (N m) at each centre of
+            mass, world axes, held until changed.
+        kinematic: (kinematic bodies, 13) or (worlds, kinematic bodies, 13): position,
+            orientation, linear and angular velocity, world axes; the velocity is held.
+    """
     return simulation_pb2.StepRequest(
         session_id=session_id,
         steps=steps,
-        controls=arrays.encode(controls) if controls is not None else None,
-        forces=arrays.encode(forces) if forces is not None else None,
+        controls=_array(controls),
+        forces=_array(forces),
+        wrenches=_array(wrenches),
+        kinematic=_array(kinematic),
         want=wanted,
         priority=chosen("priority", priority, PRIORITIES),
     )
 
 
+def step_and_want(
+    session_id: str,
+    steps: int,
+    priority: str,
+    *,
+    controls: arrays.ArrayLike | None = None,
+    forces: arrays.ArrayLike | None = None,
+    wrenches: arrays.ArrayLike | None = None,
+    kinematic: arrays.ArrayLike | None = None,
+    **wanted: Unpack[WantArguments],
+) -> simulation_pb2.StepRequest:
+    """The request of Step, from all arguments that `step` and `want` document."""
+    return step(
+        session_id,
+        steps,
+        want(**wanted),
+        priority,
+        controls=controls,
+        forces=forces,
+        wrenches=wrenches,
+        kinematic=kinematic,
+    )
+
+
+def set_state(
+    session_id: str,
+    q: arrays.ArrayLike | None,
+    u: arrays.ArrayLike | None,
+    controls: arrays.ArrayLike | None,
+    worlds: arrays.ArrayLike | None,
+) -> simulation_pb2.SetStateRequest:
+    """The request of SetState."""
+    return simulation_pb2.SetStateRequest(
+        session_id=session_id,
+        q=_array(q),
+        u=_array(u),
+        controls=_array(controls),
+        mask=mask(worlds),
+    )
+
+
+def reset(
+    session_id: str, keyframe: int | None, worlds: arrays.ArrayLike | None
+) -> simulation_pb2.ResetRequest:
+    """The request of Reset."""
+    return simulation_pb2.ResetRequest(
+        session_id=session_id,
+        keyframe=keyframe or 0,
+        use_keyframe=keyframe is not None,
+        mask=mask(worlds),
+    )
+
+
+def restore(session_id: str, snapshot: str | Sequence[bytes]) -> simulation_pb2.RestoreRequest:
+    """The request of Restore, by a snapshot's id or its bytes."""
+    if isinstance(snapshot, str):
+        return simulation_pb2.RestoreRequest(session_id=session_id, snapshot_id=snapshot)
+    return simulation_pb2.RestoreRequest(session_id=session_id, data=snapshot)
+
+
 def create_scene(
-    digest: str,
-    path: str,
-    files: list[simulation_pb2.SceneFile],
-    density: float,
-    floating_base: bool,
-    overlaps: str,
-    overlap_keyframe: str,
-    balance_inertia: bool,
+    *,
+    density: float = 0.0,
+    floating_base: bool = False,
+    overlaps: str = "keep",
+    overlap_keyframe: str = "",
+    balance_inertia: bool = False,
 ) -> simulation_pb2.CreateSceneRequest:
-    """The request of CreateScene for an uploaded model."""
+    """The request of CreateScene, without its files.
+
+    Args:
+        density: kg/m^3 for OBJ and STL.
+        floating_base: URDF: the root link is free.
+        overlaps: for shapes that overlap in the first pose: "keep" lets them collide, "ignore"
+            excludes links of one mechanism and pairs that no joint separates, "error" raises
+            `FailedPreconditionError`. `Scene.overlaps` lists the pairs that collide.
+        overlap_keyframe: name or number of the first pose; "": the reference pose.
+        balance_inertia: repair physically impossible moments of inertia by averaging them.
+    """
     return simulation_pb2.CreateSceneRequest(
-        sha256=digest,
-        path=path,
-        files=files,
         density=density,
         floating_base=floating_base,
         overlaps=chosen("overlaps", overlaps, OVERLAPS),
@@ -226,25 +370,32 @@ def create_scene(
 
 def evaluate_grasps(
     target: GraspObject,
-    object_asset: grasp_pb2.GraspAsset,
     hand: Hand,
-    hand_asset: grasp_pb2.GraspAsset,
     poses: Iterable[GraspPose],
-    protocol: Protocol | None,
-    perturbation: Perturbation | None,
-    solve: SolveOptions | None,
-    confidence: float,
     priority: str,
-    label: str,
-    device: str,
+    *,
+    protocol: Protocol | None = None,
+    perturbation: Perturbation | None = None,
+    solve: SolveOptions | None = None,
+    confidence: float = 0.0,
+    label: str = "",
+    device: str = "",
 ) -> grasp_pb2.EvaluateGraspsRequest:
-    """The request of EvaluateGrasps."""
+    """The request of EvaluateGrasps, without the files.
+
+    Args:
+        protocol: approach, closing, lift, shakes, hold.
+        perturbation: copies of every grasp with other poses, friction and mass.
+        solve: tolerance and solver of the contact problems.
+        confidence: of the interval of the success probability; 0: 0.95.
+        label: for people; kept with the run.
+        device: "" lets the server choose.
+    """
     tool = None
     if hand.tool_position is not None or hand.tool_orientation is not None:
         tool = pose_message(hand.tool_position, hand.tool_orientation)
     return grasp_pb2.EvaluateGraspsRequest(
         object=grasp_pb2.GraspObject(
-            asset=object_asset,
             mass=target.mass,
             density=target.density,
             friction=target.friction,
@@ -253,7 +404,6 @@ def evaluate_grasps(
             no_table=not target.table,
         ),
         hand=grasp_pb2.GraspHand(
-            asset=hand_asset,
             closing_actuators=hand.closing_actuators,
             open_controls=hand.open_controls,
             close_controls=hand.close_controls,
@@ -269,4 +419,16 @@ def evaluate_grasps(
         confidence=confidence,
         label=label,
         device=device,
+    )
+
+
+def solve_problem(
+    data: bytes, name: str, options: SolveOptions | None, solution: bool
+) -> solve_pb2.SolveProblemRequest:
+    """The request of SolveProblem."""
+    return solve_pb2.SolveProblemRequest(
+        data=data,
+        name=name,
+        options=(options or SolveOptions()).message(),
+        want_solution=solution,
     )

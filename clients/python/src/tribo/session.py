@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tribo import requests
-from tribo.arrays import ArrayLike, encode
+from tribo.arguments import InputArguments, StepArguments, WantArguments, takes
+from tribo.arrays import ArrayLike
 from tribo.errors import NotFoundError, UnavailableError, translated
 from tribo.grasp_types import GraspResult, GraspSummary
 from tribo.names import Names
@@ -18,7 +19,7 @@ from tribo.types import Contacts, StepAnswer
 from tribo.v1 import simulation_pb2
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from tribo.client import Client
 
@@ -131,78 +132,49 @@ class Session:
             if error is None:
                 raise
 
+    @takes(requests.step, requests.want)
     def step(
         self,
         steps: int = 1,
         *,
-        controls: ArrayLike | None = None,
-        forces: ArrayLike | None = None,
-        state: bool = True,
-        contacts: bool = False,
-        bodies: bool = False,
-        sensors: bool = False,
-        single: bool = False,
         priority: str = "normal",
         timeout: float | None = None,
+        **arguments: Unpack[StepArguments],
     ) -> StepAnswer:
         """Steps all worlds.
 
         Args:
             steps: how many.
-            controls: (actuators) or (worlds, actuators), held until changed.
-            forces: (dofs) or (worlds, dofs), generalized, N or N m, held until changed.
-            state: return q and u.
-            contacts: return the contacts of the last step.
-            bodies: return poses and velocities of all bodies.
-            sensors: return the numbers of the scene's sensors.
-            single: return arrays as float32.
             priority: "low", "normal" or "high".
             timeout: s; None: the client's.
         """
-        request = requests.step(
-            self.id,
-            steps,
-            controls,
-            forces,
-            requests.want(state, contacts, bodies, single, sensors),
-            priority,
-        )
-        return StepAnswer.from_message(self._call("Step", request, timeout), names=self._names)
+        request = requests.step_and_want(self.id, steps, priority, **arguments)
+        m = self._call("Step", request, timeout)
+        return StepAnswer.from_message(m, names=self._names)
 
+    @takes(requests.want)
     def stream(
-        self,
-        *,
-        state: bool = True,
-        contacts: bool = False,
-        bodies: bool = False,
-        sensors: bool = False,
-        single: bool = False,
-        timeout: float | None = None,
+        self, *, timeout: float | None = None, **wanted: Unpack[WantArguments]
     ) -> StepStream:
-        """Opens a stream that carries many steps in one call."""
-        return StepStream(self, requests.want(state, contacts, bodies, single, sensors), timeout)
+        """Opens a stream that carries many steps in one call.
 
+        Args:
+            timeout: s, of the whole stream; None: the client's.
+        """
+        return StepStream(self, requests.want(**wanted), timeout)
+
+    @takes(requests.want)
     def watch(
-        self,
-        *,
-        state: bool = True,
-        contacts: bool = False,
-        bodies: bool = False,
-        sensors: bool = False,
-        minimum_interval: float = 0.0,
+        self, *, minimum_interval: float = 0.0, **wanted: Unpack[WantArguments]
     ) -> Iterator[simulation_pb2.WatchResponse]:
         """Follows a session stepped by other clients: its states, and events when it ends.
 
         Args:
-            state: q and u with every state.
-            contacts: contacts with every state.
-            bodies: poses and velocities of all bodies with every state.
-            sensors: numbers of the scene's sensors with every state.
             minimum_interval: s of wall time between states; 0: 1/30.
         """
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
-            want=requests.want(state, contacts, bodies, False, sensors),
+            want=requests.want(**wanted),
             minimum_interval=minimum_interval,
         )
         pieces: list[simulation_pb2.WatchResponse] = []
@@ -222,13 +194,10 @@ class Session:
         finally:
             call.cancel()
 
-    def state(
-        self, *, contacts: bool = False, bodies: bool = False, sensors: bool = False
-    ) -> StepAnswer:
+    @takes(requests.want)
+    def state(self, **wanted: Unpack[WantArguments]) -> StepAnswer:
         """The current state, with the certificates of the last step."""
-        request = simulation_pb2.GetStateRequest(
-            session_id=self.id, want=requests.want(True, contacts, bodies, False, sensors)
-        )
+        request = simulation_pb2.GetStateRequest(session_id=self.id, want=requests.want(**wanted))
         m = self._call("GetState", request)
         return StepAnswer.from_parts(m.state, m.certificates, m.contacts, self._names)
 
@@ -241,24 +210,11 @@ class Session:
         worlds: ArrayLike | None = None,
     ) -> None:
         """Sets coordinates, velocities and controls; `worlds` is a mask, the others stay."""
-        request = simulation_pb2.SetStateRequest(
-            session_id=self.id,
-            q=encode(q) if q is not None else None,
-            u=encode(u) if u is not None else None,
-            controls=encode(controls) if controls is not None else None,
-            mask=requests.mask(worlds),
-        )
-        self._call("SetState", request)
+        self._call("SetState", requests.set_state(self.id, q, u, controls, worlds))
 
     def reset(self, keyframe: int | None = None, *, worlds: ArrayLike | None = None) -> None:
         """Resets to the reference pose or a keyframe; `worlds` is a mask, the others stay."""
-        request = simulation_pb2.ResetRequest(
-            session_id=self.id,
-            keyframe=keyframe or 0,
-            use_keyframe=keyframe is not None,
-            mask=requests.mask(worlds),
-        )
-        self._call("Reset", request)
+        self._call("Reset", requests.reset(self.id, keyframe, worlds))
 
     def contacts(self) -> list[Contacts]:
         """The contacts of the last step, one entry a world."""
@@ -277,12 +233,7 @@ class Session:
 
     def restore(self, snapshot: str | Sequence[bytes]) -> None:
         """Restores a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
-        request = simulation_pb2.RestoreRequest(session_id=self.id)
-        if isinstance(snapshot, str):
-            request.snapshot_id = snapshot
-        else:
-            request.data.extend(snapshot)
-        self._call("Restore", request)
+        self._call("Restore", requests.restore(self.id, snapshot))
 
     def fork(self, count: int = 1) -> list[Session]:
         """Makes new sessions that continue independently from the current state."""
@@ -359,16 +310,15 @@ class StepStream:
         else:
             self.cancel()
 
-    def send(
-        self,
-        steps: int = 1,
-        *,
-        controls: ArrayLike | None = None,
-        forces: ArrayLike | None = None,
-    ) -> int:
-        """Sends a step without waiting; returns the tag of its answer."""
+    @takes(requests.step)
+    def send(self, steps: int = 1, **inputs: Unpack[InputArguments]) -> int:
+        """Sends a step without waiting; returns the tag of its answer.
+
+        Args:
+            steps: how many.
+        """
         self._tag += 1
-        step = requests.step(self._session.id, steps, controls, forces, self._want, "normal")
+        step = requests.step(self._session.id, steps, self._want, **inputs)
         request = simulation_pb2.StepStreamRequest(step=step, tag=self._tag)
         if self._unanswered is not None:
             self._unanswered.append(request)
@@ -392,15 +342,14 @@ class StepStream:
             if not answer.more:
                 return StepAnswer.from_message(join_steps(pieces), answer.tag, self._names)
 
-    def step(
-        self,
-        steps: int = 1,
-        *,
-        controls: ArrayLike | None = None,
-        forces: ArrayLike | None = None,
-    ) -> StepAnswer:
-        """Sends a step and waits for its answer."""
-        self.send(steps, controls=controls, forces=forces)
+    @takes(requests.step)
+    def step(self, steps: int = 1, **inputs: Unpack[InputArguments]) -> StepAnswer:
+        """Sends a step and waits for its answer.
+
+        Args:
+            steps: how many.
+        """
+        self.send(steps, **inputs)
         return self.receive()
 
     def close(self) -> None:

@@ -20,6 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
 
+from tribo import requests
+from tribo.arguments import GraspArguments, takes
 from tribo.client import Client, connect
 from tribo.errors import (
     AbortedError,
@@ -28,12 +30,11 @@ from tribo.errors import (
     TriboError,
     UnavailableError,
 )
-from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand, Perturbation, Protocol
+from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand
 from tribo.progress import Progress
-from tribo.types import SolveOptions
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -374,19 +375,15 @@ class Cluster:
 
         return ClusterJob(self, list(items), one_by_one, progress, self._window)
 
+    @takes(requests.evaluate_grasps)
     def evaluate_grasps(
         self,
         target: GraspObject,
         hand: Hand,
         poses: Iterable[GraspPose],
         *,
-        protocol: Protocol | None = None,
-        perturbation: Perturbation | None = None,
-        solve: SolveOptions | None = None,
-        confidence: float = 0.0,
-        label: str = "",
-        device: str = "",
         progress: bool | Callable[[int, int], None] = False,
+        **arguments: Unpack[GraspArguments],
     ) -> ClusterJob[tuple[int, GraspPose], GraspResult]:
         """`Client.evaluate_grasps` over all nodes; the results are those of one daemon."""
         numbered = list(enumerate(poses))
@@ -396,12 +393,7 @@ class Cluster:
                 target,
                 hand,
                 [pose for _, pose in some],
-                protocol=protocol,
-                perturbation=perturbation,
-                solve=solve,
-                confidence=confidence,
-                label=label,
-                device=device,
+                **arguments,
             ) as job:
                 for (index, _), result in zip(some, job):
                     yield dataclasses.replace(result, index=index)

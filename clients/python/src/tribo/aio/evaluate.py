@@ -6,14 +6,18 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Callable
 
-from tribo.grasp_types import GraspPose, Perturbation, Protocol
+from tribo import requests
+from tribo.arguments import GraspArguments, takes
+from tribo.grasp_types import GraspPose
 from tribo.grasping import Evaluation, Gripper, Target, as_hand, as_object, sample_grasps
-from tribo.types import SolveOptions
 
 if TYPE_CHECKING:
-    from tribo.aio import Client
+    from typing_extensions import Unpack
+
+    from tribo.aio.client import Client
 
 
+@takes(requests.evaluate_grasps)
 async def evaluate(
     target: Target,
     hand: Gripper,
@@ -22,14 +26,9 @@ async def evaluate(
     client: Client,
     profile: str = "",
     seed: int = 0,
-    protocol: Protocol | None = None,
-    perturbation: Perturbation | None = None,
-    solve: SolveOptions | None = None,
-    confidence: float = 0.0,
-    label: str = "",
-    device: str = "",
     timeout: float | None = None,
     progress: bool | Callable[[int, int], None] = False,
+    **arguments: Unpack[GraspArguments],
 ) -> Evaluation:
     """Evaluates grasps of a hand on an object; see `tribo.evaluate`."""
     thing, gripper = as_object(target), as_hand(hand, profile)
@@ -40,14 +39,9 @@ async def evaluate(
         thing,
         gripper,
         wanted,
-        protocol=protocol,
-        perturbation=perturbation,
-        solve=solve,
-        confidence=confidence,
-        label=label,
-        device=device,
         timeout=timeout,
         progress=progress,
+        **arguments,
     ) as job:
         results = [result async for result in job]
     assert job.summary is not None
