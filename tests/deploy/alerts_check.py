@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -152,11 +153,11 @@ def fills_its_disk(node: Node, end: float) -> None:
             time.sleep(0.2)
 
 
-def crowd(node: Node, end: float, worlds: int, steps: int) -> None:
+def crowd(node: Node, end: float, worlds: int, steps: int, callers: int = 24) -> None:
     """More callers than it can serve, each with a session of so many worlds and steps a call."""
     with node.client() as client:
         scene = client.load(BALL, name="ball.xml")
-        sessions = [client.create_session(scene, worlds=worlds) for _ in range(24)]
+        sessions = [client.create_session(scene, worlds=worlds) for _ in range(callers)]
 
     def call(session_id: str) -> None:
         with node.client() as client:
@@ -167,11 +168,11 @@ def crowd(node: Node, end: float, worlds: int, steps: int) -> None:
                 except tribo.TriboError:
                     time.sleep(0.2)
 
-    callers = [threading.Thread(target=call, args=(s.id,)) for s in sessions]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    threads = [threading.Thread(target=call, args=(s.id,)) for s in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def refuses(node: Node, end: float) -> None:
@@ -180,14 +181,22 @@ def refuses(node: Node, end: float) -> None:
 
 
 def lets_wait(node: Node, end: float) -> None:
-    """Requests wait however long it takes."""
-    crowd(node, end, 4096, 1)
+    """Requests wait however long it takes. Long calls are stepped in slices by turns, so that a
+    call waits for one slice of each of the others: it takes many to wait long."""
+    crowd(node, end, 1, 20_000, callers=250)
 
 
 def writes_too_slowly(node: Node, end: float) -> None:
-    """More changes than its queue of writes takes."""
-    while time.monotonic() < end and node.metric("tribod_db_dropped_total") == 0:
-        crowd(node, min(end, time.monotonic() + 10), 1, 100)
+    """Its disk does not take a write for six seconds; here another writer holds the file."""
+    load = threading.Thread(target=crowd, args=(node, time.monotonic() + 12, 1, 100))
+    load.start()
+    time.sleep(3)
+    store = sqlite3.connect(node.data / "tribo.db", isolation_level=None)
+    store.execute("BEGIN IMMEDIATE")
+    time.sleep(6)
+    store.execute("ROLLBACK")
+    store.close()
+    load.join()
 
 
 def misses_its_tolerance(node: Node, end: float) -> None:
@@ -336,7 +345,12 @@ def main() -> None:
             ),
             (Node(folder, "refusing"), refuses, {"TribodRefusing"}),
             (
-                Node(folder, "crowded", TRIBOD_LIMITS_QUEUE_WAIT_SECONDS="0"),
+                Node(
+                    folder,
+                    "crowded",
+                    TRIBOD_LIMITS_QUEUE_WAIT_SECONDS="0",
+                    TRIBOD_SCHEDULER_MAXIMUM_BATCH_WORLDS="1",
+                ),
                 lets_wait,
                 {"TribodQueueLong"},
             ),
