@@ -91,7 +91,11 @@ tb_poulsen_options tb_poulsen_defaults(void)
                                 .nu = 0.5,
                                 .tries = 5,
                                 .iterations = 50,
-                                .threads = 1};
+                                .threads = 1,
+                                .csp = {.compressed = true,
+                                        .double_w = true,
+                                        .page = 64,
+                                        .own_channels = true}};
 }
 
 static tb_status check(const tb_poulsen_options *o, tb_error *error)
@@ -101,7 +105,7 @@ static tb_status check(const tb_poulsen_options *o, tb_error *error)
         const char *field;
     } checks[] = {
         {o->storage < TB_STORAGE_FACTORIZED || o->storage > TB_STORAGE_T, "storage"},
-        {o->colouring < TB_POULSEN_SEQUENTIAL || o->colouring > TB_POULSEN_BALANCED, "colouring"},
+        {o->colouring < TB_POULSEN_SEQUENTIAL || o->colouring > TB_POULSEN_NAIVE, "colouring"},
         {!(o->r > 0 && o->r < 1e9), "r"},
         {!(o->nu > 0 && o->nu < 1), "nu"},
         {o->tries < 0 || o->tries > 60, "tries"},
@@ -109,6 +113,7 @@ static tb_status check(const tb_poulsen_options *o, tb_error *error)
         {!(o->gamma >= 0), "gamma"},
         {o->threads < 0 || o->threads > 4096, "threads"},
         {o->colours < 0, "colours"},
+        {o->processes < TB_POULSEN_LOOPS || o->processes > TB_POULSEN_EXTREME, "processes"},
         {o->backend < TB_BACKEND_CPU || o->backend > TB_BACKEND_AUTO, "backend"},
         {o->device < 0, "device"}};
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)

@@ -1,5 +1,6 @@
 /* The sweeps of Poulsen's solvers, his controller and his measure of quality. */
 #include "solve/coloured/block_rows_sweep.h"
+#include "solve/coloured/csp/csp.h"
 
 #include "backend/backend.h"
 #include "base/parallel.h"
@@ -198,16 +199,16 @@ static double seconds_now(void)
 
 /* gamma = 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2, by bodies in every storage
  * form. */
-static double quality(solving *s)
+double tb_row_quality(const tb_row_sweep *s)
 {
     double sum = 0;
-    for (int32_t m = 0; m < s->p->graph.bodies; m++) tb_row_sum_body(&s->z, m);
-    for (int32_t k = 0; k < s->p->graph.edges; k++) {
-        const double *own = s->z.lambda + (int64_t)ROWS * k;
+    for (int32_t m = 0; m < s->bodies; m++) tb_row_sum_body(s, m);
+    for (int32_t k = 0; k < s->contacts; k++) {
+        const double *own = s->lambda + (int64_t)ROWS * k;
         double v[ROWS], z[ROWS];
-        tb_row_velocity(&s->z, k, v);
+        tb_row_velocity(s, k, v);
         for (int r = 0; r < ROWS; r++) z[r] = own[r] - TB_POULSEN_R * v[r];
-        tb_prox_block(TB_LAW_SPIN, ROWS, s->p->mu, 0, 0, z);
+        tb_prox_block(TB_LAW_SPIN, ROWS, s->mu, 0, 0, z);
         for (int r = 0; r < ROWS; r++) sum += (z[r] - own[r]) * (z[r] - own[r]);
     }
     return sum / 2;
@@ -217,7 +218,9 @@ static tb_status colour(solving *s, tb_arena *arena, tb_error *error)
 {
     tb_status status = TB_OK;
     const tb_edge_graph *g = &s->p->graph;
-    if (s->o->jacobi || s->o->colouring == TB_POULSEN_SEQUENTIAL) return TB_OK;
+    if (s->o->jacobi || s->o->colouring == TB_POULSEN_SEQUENTIAL ||
+        s->o->colouring == TB_POULSEN_NAIVE)
+        return TB_OK;
     if (s->o->colouring == TB_POULSEN_BALANCED)
         return tb_edge_colour_balanced(g, &s->table, s->o->colours, arena, &s->colours, error);
     status = tb_edge_colour_greedy(g, &s->table, arena, &s->colours);
@@ -248,7 +251,7 @@ static void iterate(solving *s, tb_poulsen_result *result)
             continue;
         }
         last = epsilon;
-        if (s->o->gamma > 0 && quality(s) <= s->o->gamma) return;
+        if (s->o->gamma > 0 && tb_row_quality(&s->z) <= s->o->gamma) return;
     }
 }
 
@@ -337,6 +340,7 @@ tb_status tb_block_rows_solve(const tb_block_rows *rows, const tb_poulsen_option
     memset(result, 0, sizeof *result);
     const double start = seconds_now();
     tb_status status = check_gpu(options, error);
+    if (status == TB_OK) status = tb_csp_check(options, error);
     if (status == TB_OK) status = tb_edge_table_build(&rows->graph, arena, &s.table);
     s.z = (tb_row_sweep){.contacts = rows->graph.edges,
                          .bodies = rows->graph.bodies,
@@ -366,11 +370,15 @@ tb_status tb_block_rows_solve(const tb_block_rows *rows, const tb_poulsen_option
     if (options->backend == TB_BACKEND_GPU) {
         status = iterate_on_gpu(&s, arena, result, error);
         if (status != TB_OK) return status;
+    } else if (options->processes != TB_POULSEN_LOOPS) {
+        status = tb_csp_iterate(&s.z, &s.colours, options, s.threads, arena, result, error);
+        if (status != TB_OK) return status;
+        result->setup_seconds += seconds_now() - begun - result->seconds;
     } else {
         iterate(&s, result);
         result->seconds = seconds_now() - begun;
     }
-    result->gamma = quality(&s);
+    result->gamma = tb_row_quality(&s.z);
     result->r = s.z.r;
     memcpy(lambda, s.z.lambda, numbers * sizeof *lambda);
     return TB_OK;

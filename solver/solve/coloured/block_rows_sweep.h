@@ -32,16 +32,24 @@ TB_FN int32_t tb_row_body(const tb_row_sweep *s, int32_t k, int i)
     return i == 0 ? s->a[k] : s->b[k];
 }
 
-/* velocity = Y_k w + b_k, m/s */
-TB_FN void tb_row_velocity(const tb_row_sweep *s, int32_t k, double v[TB_CONTACT_ROWS])
+/* velocity = Y_k w + b_k, m/s; w: of the contact's two bodies */
+TB_FN void tb_row_velocity_by(const tb_row_sweep *s, int32_t k, const double *const w[2],
+                              double v[TB_CONTACT_ROWS])
 {
     for (int r = 0; r < TB_CONTACT_ROWS; r++) v[r] = s->free[(int64_t)TB_CONTACT_ROWS * k + r];
     for (int i = 0; i < 2; i++) {
         const double *y = tb_row_side(s, k, i);
-        const double *w = s->w + (int64_t)TB_BODY_DOFS * tb_row_body(s, k, i);
         for (int r = 0; r < TB_CONTACT_ROWS; r++)
-            for (int d = 0; d < TB_BODY_DOFS; d++) v[r] += y[r * TB_BODY_DOFS + d] * w[d];
+            for (int d = 0; d < TB_BODY_DOFS; d++) v[r] += y[r * TB_BODY_DOFS + d] * w[i][d];
     }
+}
+
+/* likewise, by the sweep's w */
+TB_FN void tb_row_velocity(const tb_row_sweep *s, int32_t k, double v[TB_CONTACT_ROWS])
+{
+    const double *const w[2] = {s->w + (int64_t)TB_BODY_DOFS * tb_row_body(s, k, 0),
+                                s->w + (int64_t)TB_BODY_DOFS * tb_row_body(s, k, 1)};
+    tb_row_velocity_by(s, k, w, v);
 }
 
 /* v += row k of A or T times lambda */
@@ -75,14 +83,20 @@ TB_FN void tb_row_trial(const tb_row_sweep *s, int32_t k, double z[TB_CONTACT_RO
     for (int r = 0; r < TB_CONTACT_ROWS; r++) z[r] = own[r] - s->r * v[r];
 }
 
-/* w of one body after a change of the contact's impulses */
+/* w, of one body of the contact, after a change of the contact's impulses */
+TB_FN void tb_row_push_to(const tb_row_sweep *s, int32_t k, int i,
+                          const double change[TB_CONTACT_ROWS], double *w)
+{
+    const double *y = tb_row_side(s, k, i);
+    for (int r = 0; r < TB_CONTACT_ROWS; r++)
+        for (int d = 0; d < TB_BODY_DOFS; d++) w[d] += y[r * TB_BODY_DOFS + d] * change[r];
+}
+
+/* likewise, in the sweep's w */
 TB_FN void tb_row_push(const tb_row_sweep *s, int32_t k, int i,
                        const double change[TB_CONTACT_ROWS])
 {
-    const double *y = tb_row_side(s, k, i);
-    double *w = s->w + (int64_t)TB_BODY_DOFS * tb_row_body(s, k, i);
-    for (int r = 0; r < TB_CONTACT_ROWS; r++)
-        for (int d = 0; d < TB_BODY_DOFS; d++) w[d] += y[r * TB_BODY_DOFS + d] * change[r];
+    tb_row_push_to(s, k, i, change, s->w + (int64_t)TB_BODY_DOFS * tb_row_body(s, k, i));
 }
 
 /* Solves contact k: in place, where bodies follow at once, or into `next`. Returns the larger of
@@ -129,6 +143,10 @@ TB_FN void tb_row_rescale(const tb_row_sweep *s, int32_t k, double nu)
             block[r * TB_CONTACT_ROWS + r] += 1 - nu;
     }
 }
+
+/* gamma = 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2, by bodies in every storage form: writes
+ * w. */
+double tb_row_quality(const tb_row_sweep *sweep);
 
 /* The whole of a solve for a GPU. Borrowed; on the GPU its pointers are the GPU's. */
 typedef struct tb_row_run {
