@@ -37,15 +37,16 @@ typedef enum tb_poulsen_extreme {
 /* Steps by which Poulsen improves the processes. Those of w are of factorized Jacobi. */
 typedef struct tb_poulsen_csp {
     tb_poulsen_extreme extreme;
-    bool compressed;   /* a worker's update of w holds the bodies of its contacts, not all */
-    bool double_w;     /* the accumulator adds to another w than the one that workers read */
-    bool lookahead;    /* a worker begins the next iteration before the accumulator allows it, by a w
+    bool compressed; /* a worker's update of w holds the bodies of its contacts, not all */
+    bool double_w;   /* the accumulator adds to another w than the one that workers read */
+    bool lookahead;  /* a worker begins the next iteration before the accumulator allows it, by a w
                           that has its own changes alone; results depend on the time it takes */
-    int32_t page;      /* contacts of a message; 0: all of the worker */
+    int32_t page;    /* contacts of a message; 0: all of the worker */
     bool own_channels; /* a channel from each worker and a guard; false: one channel of all */
-    int32_t subtasks;  /* T: parts of a worker's blocks that are dealt out; 1: a range a worker; 0: 100,
+    int32_t
+        subtasks; /* T: parts of a worker's blocks that are dealt out; 1: a range a worker; 0: 100,
                           with few contacts at least 10 */
-    bool single;       /* T and impulses of Jacobi in float */
+    bool single;  /* T and impulses of Jacobi in float */
 } tb_poulsen_csp;
 
 typedef struct tb_poulsen_options {
@@ -57,8 +58,8 @@ typedef struct tb_poulsen_options {
     double nu;       /* factor on r after a growth of epsilon */
     int32_t tries;   /* reductions of r before the solve ends; 0: growth of epsilon is ignored */
     int32_t iterations;
-    double gamma;              /* the solve ends once result gamma is at most this; 0: never */
-    int32_t threads;           /* 0: all processors; by LOOPS results are the same bytes on any number,
+    double gamma;    /* the solve ends once result gamma is at most this; 0: never */
+    int32_t threads; /* 0: all processors; by LOOPS results are the same bytes on any number,
                                   by processes it is the number of workers */
     tb_backend_choice backend; /* GPU: all iterations in one launch, to the CPU's bytes; neither the
                                   sequential order nor gamma. AUTO is the CPU */

@@ -85,17 +85,15 @@ static void fill_velocities(const tb_poulsen_scene *s, bool pile, double *veloci
 
 tb_poulsen_options tb_poulsen_defaults(void)
 {
-    return (tb_poulsen_options){.storage = TB_STORAGE_FACTORIZED,
-                                .colouring = TB_POULSEN_SEQUENTIAL,
-                                .r = 5,
-                                .nu = 0.5,
-                                .tries = 5,
-                                .iterations = 50,
-                                .threads = 1,
-                                .csp = {.compressed = true,
-                                        .double_w = true,
-                                        .page = 64,
-                                        .own_channels = true}};
+    return (tb_poulsen_options){
+        .storage = TB_STORAGE_FACTORIZED,
+        .colouring = TB_POULSEN_SEQUENTIAL,
+        .r = 5,
+        .nu = 0.5,
+        .tries = 5,
+        .iterations = 50,
+        .threads = 1,
+        .csp = {.compressed = true, .double_w = true, .page = 64, .own_channels = true}};
 }
 
 static tb_status check(const tb_poulsen_options *o, tb_error *error)

@@ -27,6 +27,22 @@ run 0 bench poulsen --table equal --scene poulsen_grid_8 --threads 1 --repeats 1
     --plot "$dir/equal.svg"
 check "its drawing" grep -q "</svg>" "$dir/equal.svg"
 
+# processes and channels: gamma of naive sweeps by workers, times by workers
+run 0 bench poulsen --table naive --scene poulsen_grid_8 --json
+check "gamma of one worker" near "$(number workers_1)" 246.88 0.01
+check "gamma of eight" near "$(number workers_8)" 287.76 0.01
+run 0 bench poulsen --table extreme --threads 1 --repeats 1 --json
+check "five ways" [ "$(wc -l <"$dir/out")" -eq 5 ]
+has '"method":"in one thread"'
+run 0 bench poulsen --table csp --scene poulsen_grid_8 --threads 2 --repeats 1 --json
+check "four ways" [ "$(wc -l <"$dir/out")" -eq 4 ]
+has '"method":"poulsen_grid_8 T float"'
+run 0 bench poulsen --table ladder --scene poulsen_grid_8 --threads 2 --repeats 1
+has "pages of 100, own channels"
+run 0 bench poulsen --table csp-sweeps --scene poulsen_grid_8 --threads 2 --repeats 1 --json
+has '"method":"relaxed T"'
+hasnt '"sweeps_1":null'
+
 run 0 bench betz --table slide
 has "175.62801 (175.62801)"
 run 0 bench betz --table slide --scene betz_slide_10_mu0.1 --json --store "$dir/store"

@@ -6,8 +6,7 @@
 #include "common/cli.h"
 #include "common/interrupt.h"
 #include "common/json.h"
-#include "bench/thesis.h"
-#include "tribo_poulsen.h"
+#include "bench/bench_poulsen.h"
 
 /* His table 3.2, and the colours of section 7.3: sizes of the first-free ones with the unsafe one last,
  * numbers of balanced ones. 0: not given. */
@@ -111,9 +110,8 @@ static const struct {
                {"poulsen_pile_80", 0.0148, 0.0073, 65, 51, 50, true}};
 enum { QUALITY_COUNT = sizeof QUALITY / sizeof QUALITY[0], MOST_SWEEPS = 200 };
 
-/* Sweeps that a method takes to a quality. */
-static tb_status sweeps_to(const char *scene, tb_poulsen_options o, double gamma, double *sweeps,
-                           tb_error *error)
+tb_status poulsen_sweeps_to(const char *scene, tb_poulsen_options o, double gamma, double *sweeps,
+                            tb_error *error)
 {
     tb_poulsen_result result;
     o.gamma = gamma;
@@ -146,7 +144,7 @@ static tb_status fill_quality(const thesis_options *o, thesis_table *t, tb_error
             method.colouring = k == 2             ? TB_POULSEN_RIGID
                                : k == 3 || k == 6 ? TB_POULSEN_BALANCED
                                                   : TB_POULSEN_RELAXED;
-            status = sweeps_to(scene, method, result.gamma, &row->here[2 + k], error);
+            status = poulsen_sweeps_to(scene, method, result.gamma, &row->here[2 + k], error);
         }
         row->thesis[0] = QUALITY[i].pile ? NAN : QUALITY[i].gamma;
         row->thesis[1] = QUALITY[i].pile ? NAN : QUALITY[i].epsilon;
@@ -173,8 +171,8 @@ static double median_seconds(double *seconds, int64_t count)
     return seconds[count / 2];
 }
 
-static tb_status time_method(const char *scene, const tb_poulsen_options *method, int64_t repeats,
-                             double *seconds, uint64_t *hash, tb_error *error)
+tb_status poulsen_time(const char *scene, const tb_poulsen_options *method, int64_t repeats,
+                       double *seconds, uint64_t *hash, tb_error *error)
 {
     double times[1000];
     tb_poulsen_result result = {0};
@@ -218,7 +216,7 @@ static tb_status fill_threads(const thesis_options *o, thesis_table *t, tb_error
     thesis_add_column(t, "over_one_thread", "");
     thesis_add_column(t, "over_sequential", "");
     thesis_add_column(t, "same_bytes", "");
-    tb_status status = time_method(scene, &method, o->repeats, &sequential, &hash, error);
+    tb_status status = poulsen_time(scene, &method, o->repeats, &sequential, &hash, error);
     thesis_row *first = thesis_add_row(t, "sequential Gauss-Seidel");
     first->here[0] = sequential;
     for (size_t i = 0; i < sizeof METHODS / sizeof METHODS[0] && status == TB_OK; i++) {
@@ -227,10 +225,10 @@ static tb_status fill_threads(const thesis_options *o, thesis_table *t, tb_error
         method.storage = METHODS[i].storage;
         method.colouring = METHODS[i].colouring;
         if (method.jacobi) method.iterations = 65;
-        status = time_method(scene, &method, o->repeats, &one, &hash, error);
+        status = poulsen_time(scene, &method, o->repeats, &one, &hash, error);
         method.threads = (int32_t)o->threads;
         if (status == TB_OK)
-            status = time_method(scene, &method, o->repeats, &many, &hash_of_many, error);
+            status = poulsen_time(scene, &method, o->repeats, &many, &hash_of_many, error);
         if (status != TB_OK) break;
         thesis_row *row = thesis_add_row(t, METHODS[i].label);
         row->here[0] = one;
@@ -248,7 +246,16 @@ static tb_status fill_threads(const thesis_options *o, thesis_table *t, tb_error
 
 /* ---- equal quality ---- */
 
-enum { MOST_THREADS = 8 };
+int poulsen_thread_columns(const thesis_options *o, thesis_table *t, const char *unit)
+{
+    static const char *const NAMES[POULSEN_MOST_THREADS] = {"threads_1", "threads_2", "threads_3",
+                                                            "threads_4", "threads_5", "threads_6",
+                                                            "threads_7", "threads_8"};
+    const bool few = o->threads > 0 && o->threads < POULSEN_MOST_THREADS;
+    const int most = few ? (int)o->threads : POULSEN_MOST_THREADS;
+    for (int n = 0; n < most; n++) thesis_add_column(t, NAMES[n], unit);
+    return most;
+}
 
 /* Seconds to the gamma of 50 sequential Gauss-Seidel sweeps, by threads: figures 7.5 to 7.10. The sweeps
  * are counted first, so that the timed solves compute no gamma. The thesis's times are those that its text
@@ -267,23 +274,20 @@ static tb_status fill_equal(const thesis_options *o, thesis_table *t, tb_error *
                    {"relaxed T", false, TB_STORAGE_T, TB_POULSEN_RELAXED, 51, 0.86},
                    {"balanced", false, TB_STORAGE_FACTORIZED, TB_POULSEN_BALANCED, 50, 0},
                    {"balanced T", false, TB_STORAGE_T, TB_POULSEN_BALANCED, 50, 0}};
-    static const char *const NAMES[] = {"threads_1", "threads_2", "threads_3", "threads_4",
-                                        "threads_5", "threads_6", "threads_7", "threads_8"};
     const char *scene = o->scene != NULL ? o->scene : "poulsen_pile_80";
     const bool large_pile = strcmp(scene, "poulsen_pile_80") == 0;
-    const int most = o->threads > 0 && o->threads < MOST_THREADS ? (int)o->threads : MOST_THREADS;
     tb_poulsen_options method = tb_poulsen_defaults();
     tb_poulsen_result result;
     uint64_t hash, first_hash = 0;
     t->row_key = "method";
     thesis_add_column(t, "sweeps", "");
-    for (int n = 0; n < most; n++) thesis_add_column(t, NAMES[n], "s");
+    const int most = poulsen_thread_columns(o, t, "s");
     thesis_add_column(t, "over_sequential", "");
     thesis_add_column(t, "same_bytes", "");
     tb_status status = tb_poulsen_solve(scene, &method, &result, error);
     thesis_row *first = thesis_add_row(t, "sequential Gauss-Seidel");
     if (status == TB_OK)
-        status = time_method(scene, &method, o->repeats, &first->here[1], &hash, error);
+        status = poulsen_time(scene, &method, o->repeats, &first->here[1], &hash, error);
     first->here[0] = method.iterations;
     first->thesis[0] = 50;
     first->thesis[1] = large_pile ? 7.26 : NAN;
@@ -295,7 +299,7 @@ static tb_status fill_equal(const thesis_options *o, thesis_table *t, tb_error *
         method.storage = METHODS[i].storage;
         method.colouring = METHODS[i].colouring;
         method.threads = (int32_t)o->threads;
-        status = sweeps_to(scene, method, gamma, &sweeps, error);
+        status = poulsen_sweeps_to(scene, method, gamma, &sweeps, error);
         if (status != TB_OK) break;
         thesis_row *row = thesis_add_row(t, METHODS[i].label);
         row->here[0] = sweeps;
@@ -305,13 +309,13 @@ static tb_status fill_equal(const thesis_options *o, thesis_table *t, tb_error *
         row->here[most + 2] = 1;
         for (int n = 1; n <= most && status == TB_OK; n++) {
             method.threads = n;
-            status = time_method(scene, &method, o->repeats, &row->here[n], &hash, error);
+            status = poulsen_time(scene, &method, o->repeats, &row->here[n], &hash, error);
             best = fmin(best, row->here[n]);
             if (n == 1) first_hash = hash;
             if (hash != first_hash) row->here[most + 2] = 0;
         }
         row->here[most + 1] = sequential / best;
-        if (large_pile && most == MOST_THREADS) {
+        if (large_pile && most == POULSEN_MOST_THREADS) {
             row->thesis[most] = given(METHODS[i].seconds);
             row->thesis[most + 1] = given(METHODS[i].seconds > 0 ? 7.26 / METHODS[i].seconds : 0);
         }
@@ -352,9 +356,9 @@ static tb_status fill_card(const thesis_options *o, thesis_table *t, tb_error *e
     thesis_add_column(t, "over_sequential_T", "");
     thesis_add_column(t, "same_bytes", "");
     tb_poulsen_options method = tb_poulsen_defaults();
-    tb_status status = time_method(scene, &method, o->repeats, &sequential, &hash, error);
+    tb_status status = poulsen_time(scene, &method, o->repeats, &sequential, &hash, error);
     method.storage = TB_STORAGE_T;
-    if (status == TB_OK) status = time_method(scene, &method, o->repeats, &best, &hash, error);
+    if (status == TB_OK) status = poulsen_time(scene, &method, o->repeats, &best, &hash, error);
     for (size_t i = 0; i < sizeof METHODS / sizeof METHODS[0] && status == TB_OK; i++) {
         double here = 0, there = 0;
         method = tb_poulsen_defaults();
@@ -363,10 +367,10 @@ static tb_status fill_card(const thesis_options *o, thesis_table *t, tb_error *e
         method.colouring = METHODS[i].colouring;
         if (method.jacobi) method.iterations = 65;
         method.threads = (int32_t)o->threads;
-        status = time_method(scene, &method, 1, &here, &hash, error);
+        status = poulsen_time(scene, &method, 1, &here, &hash, error);
         method.backend = (tb_backend_choice)o->backend;
         if (status == TB_OK)
-            status = time_method(scene, &method, o->repeats, &there, &hash_of_card, error);
+            status = poulsen_time(scene, &method, o->repeats, &there, &hash_of_card, error);
         if (status != TB_OK) break;
         thesis_row *row = thesis_add_row(t, METHODS[i].label);
         row->here[0] = there;
@@ -389,4 +393,13 @@ const thesis_entry thesis_poulsen[] = {
     {"equal", "seconds to equal gamma by threads (figures 7.5 to 7.10)", true, fill_equal},
     {"card", "times on the card with --backend gpu, beside one core", true, fill_card},
     {"threads", "times by threads (tables 6.1 to 6.3, figures 7.5 to 7.10)", true, fill_threads},
+    {"extreme", "a contact is a task: ms an iteration by workers (figure 6.2)", true,
+     poulsen_fill_extreme},
+    {"csp", "Jacobi by processes: ms an iteration by workers (tables 6.1, 6.2, figures 6.4, 6.5)",
+     true, poulsen_fill_csp},
+    {"ladder", "improvements of the processes, one after the other (section 6.2.1)", true,
+     poulsen_fill_ladder},
+    {"naive", "gamma of naive Gauss-Seidel by workers (section 7.1)", true, poulsen_fill_naive},
+    {"csp-sweeps", "coloured processes, seconds to equal gamma (figures 7.5, 7.6)", true,
+     poulsen_fill_csp_sweeps},
     {NULL, NULL, false, NULL}};

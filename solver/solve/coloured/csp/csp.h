@@ -39,10 +39,10 @@ typedef struct tb_csp_update {
 
 typedef struct tb_csp_report {
     int32_t worker;
-    bool last;                   /* of the worker's iteration or batch */
-    bool failed;                 /* no memory; before the first iteration */
-    double epsilon;              /* of its contacts so far */
-    tb_csp_update *update;       /* NULL: none */
+    bool last;             /* of the worker's iteration or batch */
+    bool failed;           /* no memory; before the first iteration */
+    double epsilon;        /* of its contacts so far */
+    tb_csp_update *update; /* NULL: none */
 } tb_csp_report;
 
 typedef struct tb_csp tb_csp;
@@ -63,16 +63,16 @@ struct tb_csp {
     const tb_edge_colouring *colours;
     int32_t workers;
     tb_csp_worker *worker;
-    const int32_t *list;          /* contacts by worker; NULL: contact i is i */
-    int32_t touched_bodies;       /* bodies that have contacts */
-    int32_t *touched;             /* which */
-    tb_channel shared;            /* of all reports, unless workers have their own */
-    tb_guard guard;               /* of their own */
-    int32_t next;                 /* worker whose channel is looked at first */
+    const int32_t *list;    /* contacts by worker; NULL: contact i is i */
+    int32_t touched_bodies; /* bodies that have contacts */
+    int32_t *touched;       /* which */
+    tb_channel shared;      /* of all reports, unless workers have their own */
+    tb_guard guard;         /* of their own */
+    int32_t next;           /* worker whose channel is looked at first */
     void (*work)(tb_csp_worker *worker);
     /* of the controller */
-    double last;       /* N s, epsilon of the iteration before */
-    double *measured;  /* bodies x 6: w of the measure of quality */
+    double last;      /* N s, epsilon of the iteration before */
+    double *measured; /* bodies x 6: w of the measure of quality */
     tb_poulsen_result *result;
 };
 

@@ -39,10 +39,10 @@ typedef struct extreme {
     pthread_t *thread, dispatcher;
     tb_channel begin; /* orders to the dispatcher's thread */
     bool pointers;
-    double *w[2];                /* bodies x 6: of the iteration, and with the changes since */
-    int32_t in;                  /* which x the iteration reads */
-    int32_t next, back;          /* contacts sent, and back */
-    double epsilon;              /* of the contacts that are back */
+    double *w[2];       /* bodies x 6: of the iteration, and with the changes since */
+    int32_t in;         /* which x the iteration reads */
+    int32_t next, back; /* contacts sent, and back */
+    double epsilon;     /* of the contacts that are back */
     tb_csp_command command;
 } extreme;
 
@@ -62,8 +62,7 @@ static void solve_task(const tb_csp *net, int32_t k, double r, const double *x,
         if (tb_abs(change[i]) > result->epsilon) result->epsilon = tb_abs(change[i]);
         result->x[i] = z[i];
     }
-    for (int side = 0; side < 2; side++)
-        tb_row_push_to(&net->z, k, side, change, result->w[side]);
+    for (int side = 0; side < 2; side++) tb_row_push_to(&net->z, k, side, change, result->w[side]);
 }
 
 static void *work_on_data(void *context)
@@ -246,8 +245,8 @@ tb_status tb_csp_extreme(tb_csp *net, tb_error *error)
     bool ok = create(&e, e.pointers ? sizeof(pointer_task) : sizeof(data_task),
                      e.pointers ? sizeof(data_result *) : sizeof(data_result));
     while (ok && started < net->workers) {
-        ok = pthread_create(&e.thread[started], NULL,
-                            e.pointers ? work_on_pointers : work_on_data, &e) == 0;
+        ok = pthread_create(&e.thread[started], NULL, e.pointers ? work_on_pointers : work_on_data,
+                            &e) == 0;
         started += ok;
     }
     bool dispatches = ok && apart && pthread_create(&e.dispatcher, NULL, dispatch, &e) == 0;

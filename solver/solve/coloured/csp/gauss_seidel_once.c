@@ -164,9 +164,9 @@ static void work_coloured(tb_csp_worker *base)
     tb_csp_order order;
     int32_t first, end;
     unsafe_part(base, &first, &end);
-    const tb_csp_report ready = {
-        .worker = base->index,
-        .failed = factorized && !local_create(net, list, first, end - first, &l)};
+    const tb_csp_report ready = {.worker = base->index,
+                                 .failed = factorized &&
+                                           !local_create(net, list, first, end - first, &l)};
     tb_csp_report_send(base, &ready);
     tb_channel_receive(&base->in, &order);
     for (; order.command != TB_CSP_STOP; tb_channel_receive(&base->in, &order)) {

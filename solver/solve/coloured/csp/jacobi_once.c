@@ -246,8 +246,7 @@ tb_status tb_csp_jacobi(tb_csp *net, tb_error *error)
     int64_t ahead = 0;
     for (int32_t i = 0; i < net->workers; i++) ahead += net->worker[i].ahead;
     if (status == TB_OK)
-        net->result->ahead =
-            (double)ahead / ((double)net->z.contacts * net->result->iterations);
+        net->result->ahead = (double)ahead / ((double)net->z.contacts * net->result->iterations);
     if (net->z.lambda != lambda)
         memcpy(lambda, net->z.lambda, (size_t)net->z.contacts * ROWS * sizeof *lambda);
     net->z.lambda = lambda;

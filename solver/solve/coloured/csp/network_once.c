@@ -147,8 +147,7 @@ bool tb_csp_update_create(const tb_row_sweep *z, const int32_t *list, int32_t fi
     for (int32_t i = 0; i < 2 * count; i++) {
         const int32_t k = list ? list[first + i / 2] : first + i / 2;
         const int32_t body = tb_row_body(z, k, i % 2);
-        const int32_t *found =
-            bsearch(&body, u->body, (size_t)n, sizeof *u->body, ascending);
+        const int32_t *found = bsearch(&body, u->body, (size_t)n, sizeof *u->body, ascending);
         (*place)[i] = (int32_t)(found - u->body);
     }
     u->value = calloc((size_t)n + 1, DOFS * sizeof *u->value);
