@@ -250,13 +250,13 @@ static bool play(td_job *job, int64_t budget_ns, tb_status *status, tb_error *er
 
 static void resume(evaluation *e);
 
-static void on_played(td_job *job, tb_status status, const tb_error *error)
+static void on_played(td_job *job)
 {
     evaluation *e = job->context;
     e->compute_ns += job->compute_ns;
-    if (status != TB_OK || e->finished) {
+    if (job->status != TB_OK || e->finished) {
         turn(e, WORKING, ENDED);
-        end(e, status, error);
+        end(e, job->status, job->status == TB_OK ? NULL : &job->error);
         return;
     }
     turn(e, WORKING, PAUSED);
@@ -283,11 +283,11 @@ static void resume_later(void *context)
 static void resume(evaluation *e)
 {
     tb_error error = {0};
-    double retry_after = 0;
     if (!turn(e, PAUSED, WORKING)) return;
     e->slice.compute_ns = e->slice.started_ns = e->slice.finished_ns = 0;
-    tb_status status = td_scheduler_submit(e->device->scheduler, &e->slice, &retry_after, &error);
+    tb_status status = td_scheduler_submit(e->device->scheduler, &e->slice);
     if (status == TB_OK) return;
+    error = e->slice.error;
     if (status == TB_RESOURCE_EXHAUSTED) {
         turn(e, WORKING, PAUSED);
         td_call_hold(e->call);

@@ -193,9 +193,10 @@ static bool play(td_job *job, int64_t budget_ns, tb_status *status, tb_error *er
     return r->finished || *status != TB_OK;
 }
 
-static void on_played(td_job *job, tb_status status, const tb_error *error)
+static void on_played(td_job *job)
 {
     runner *r = job->context;
+    const tb_status status = job->status;
     tb_error failure = {0};
     if (!r->finished && status == TB_OK) { /* a drain: the next process goes on */
         log_job(r, "grasp_job.paused", "running");
@@ -206,8 +207,8 @@ static void on_played(td_job *job, tb_status status, const tb_error *error)
                     : status == TB_CANCELLED ? DB_GRASP_JOB_CANCELLED
                                              : DB_GRASP_JOB_FAILED;
     r->row.end_time_us = td_clock_utc_us(&r->server->clock);
-    if (!r->finished && error != NULL)
-        snprintf(r->row.message, sizeof r->row.message, "%.255s", error->message);
+    if (!r->finished && status != TB_OK)
+        snprintf(r->row.message, sizeof r->row.message, "%.255s", job->error.message);
     /* a job that is cancelled by an end of the process goes on after it */
     if (!atomic_load(&r->server->draining) || r->finished)
         db_end_grasp_job(r->server->db, &r->row, &failure);
@@ -217,8 +218,6 @@ static void on_played(td_job *job, tb_status status, const tb_error *error)
 
 static void start(runner *r)
 {
-    tb_error error = {0};
-    double retry_after = 0;
     tb_grasp_job_set_yields(r->job, yields, r);
     r->slice = (td_job){.priority = TD_PRIORITY_LOW,
                         .client = &r->caller,
@@ -229,7 +228,7 @@ static void start(runner *r)
     tb_status status = TB_RESOURCE_EXHAUSTED;
     while (status == TB_RESOURCE_EXHAUSTED && !atomic_load(&r->server->draining)) {
         const struct timespec pause = {.tv_nsec = 5000000};
-        status = td_scheduler_submit(r->device->scheduler, &r->slice, &retry_after, &error);
+        status = td_scheduler_submit(r->device->scheduler, &r->slice);
         if (status == TB_RESOURCE_EXHAUSTED) nanosleep(&pause, NULL);
     }
     if (status == TB_OK) return;

@@ -17,28 +17,29 @@ enum { WINDOW = 16 };
 
 static void answer_unary(td_step *step)
 {
-    td_session *s = step->session;
-    td_call *call = step->call;
+    td_session *s = step->job.session;
+    td_call *call = step->job.call;
     const uint64_t limit = s->all->server->config->message_bytes;
     const int64_t begin = td_monotonic_ns();
-    if (step->status == TB_OK && td_step_bytes(step) > limit)
-        step->status =
-            tb_fail_field(&step->error, TB_RESOURCE_EXHAUSTED, "want",
+    if (step->job.status == TB_OK && td_step_bytes(step) > limit)
+        step->job.status =
+            tb_fail_field(&step->job.error, TB_RESOURCE_EXHAUSTED, "want",
                           "the steps were taken, but the answer has about %llu bytes, a "
                           "message at most %llu; StepStream sends it in pieces",
                           (unsigned long long)td_step_bytes(step), (unsigned long long)limit);
-    if (step->status == TB_OK) {
+    if (step->job.status == TB_OK) {
         Tribo__V1__StepResponse response = TRIBO__V1__STEP_RESPONSE__INIT;
         td_wire wire = td_wire_borrow(s->all);
         if (td_step_fill(step, &wire, 0, s->worlds, &response))
             td_call_reply(call, &response.base);
         else
-            step->status = tb_fail_memory(&step->error, 0, "an answer");
+            step->job.status = tb_fail_memory(&step->job.error, 0, "an answer");
         td_wire_return(s->all, &wire);
         td_metrics_observe(s->all->server->metrics, TD_HISTOGRAM_COPY,
                            1e-9 * (double)(td_monotonic_ns() - begin));
     }
-    if (step->status != TB_OK) td_call_finish(call, step->status, &step->error, step->retry_after);
+    if (step->job.status != TB_OK)
+        td_call_finish(call, step->job.status, &step->job.error, step->job.retry_after);
     td_step_end(step);
 }
 
@@ -165,7 +166,7 @@ static void disconnect(td_session *s)
 
 static tb_status send_pieces(td_step *step)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     const td_config *config = s->all->server->config;
     const int64_t begin = td_monotonic_ns();
     tb_status status = TB_OK;
@@ -179,9 +180,9 @@ static tb_status send_pieces(td_step *step)
         response.tag = step->tag;
         response.more = first + count < s->worlds;
         if (td_step_fill(step, &wire, first, count, &part))
-            td_call_send(step->call, &response.base);
+            td_call_send(step->job.call, &response.base);
         else
-            status = tb_fail_memory(&step->error, 0, "an answer");
+            status = tb_fail_memory(&step->job.error, 0, "an answer");
         td_wire_return(s->all, &wire);
         first += count;
     }
@@ -192,10 +193,11 @@ static tb_status send_pieces(td_step *step)
 
 static void answer_stream(td_step *step)
 {
-    stream *t = step->context;
-    td_call *call = step->call;
-    if (step->status == TB_OK) step->status = send_pieces(step);
-    if (step->status != TB_OK) end_stream(t, step->status, &step->error, step->retry_after);
+    stream *t = step->job.context;
+    td_call *call = step->job.call;
+    if (step->job.status == TB_OK) step->job.status = send_pieces(step);
+    if (step->job.status != TB_OK)
+        end_stream(t, step->job.status, &step->job.error, step->job.retry_after);
     td_call_hold(call); /* the stream outlives the step */
     td_step_end(step);
     settle(t);
@@ -254,7 +256,7 @@ static tb_status take_message(stream *t, td_request *request, double *retry_afte
     }
     td_step *step = td_step_create(t->call, request, asked, t->session, answer_stream, error);
     if (step == NULL) return error->status;
-    step->context = t;
+    step->job.context = t;
     step->tag = tag;
     return td_step_start(step, retry_after, error);
 }

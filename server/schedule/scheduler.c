@@ -34,8 +34,9 @@ static struct timespec to_timespec(int64_t ns)
 
 /* ---- the owner: taking work ---- */
 
-/* Ends a job outside of the mutex. The job is the caller's again when `done` begins. */
-static void finish(td_scheduler *s, td_job *job, tb_status status, const tb_error *error)
+/* Counts a job that ends, outside of the mutex. `done` follows; with it the job is the creator's
+ * again. */
+static void count_end(td_scheduler *s, td_job *job)
 {
     job->finished_ns = td_monotonic_ns();
     if (job->started_ns == 0) job->started_ns = job->finished_ns;
@@ -47,7 +48,6 @@ static void finish(td_scheduler *s, td_job *job, tb_status status, const tb_erro
                            1e-9 * (double)job->compute_ns);
     atomic_fetch_add_explicit(&s->jobs_done, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->wait_ns, job->started_ns - job->queued_ns, memory_order_relaxed);
-    job->done(job, status, error);
 }
 
 /* Takes a job off the lists and its estimate off its account: under the mutex. */
@@ -86,13 +86,15 @@ static td_job *find_leader(td_scheduler *s)
 
 /* Answers a job that is cancelled or past its deadline. Caller holds the mutex, which the function
  * releases meanwhile. */
-static void drop(td_scheduler *s, td_job *job, tb_status status, const tb_error *error)
+static void drop(td_scheduler *s, td_job *job, tb_status status)
 {
+    job->status = status;
     close_job(s, job, take(s, job));
     td_scheduler_publish(s);
     pthread_mutex_unlock(&s->mutex);
     if (job->steps_done == 0) td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
-    finish(s, job, status, error);
+    count_end(s, job);
+    job->done(job);
     pthread_mutex_lock(&s->mutex);
     count_answered(s, 1);
 }
@@ -194,7 +196,8 @@ static void run_batch(td_scheduler *s)
     for (int32_t i = 0; i < batch->jobs; i++)
         if (batch->list[i]->started_ns == 0) batch->list[i]->started_ns = begin;
     const int64_t took = td_batch_launch(batch, s->metrics);
-    if (batch->error.status == TB_ABORTED) atomic_store(&s->server->alive, false);
+    for (int32_t i = 0; i < batch->jobs; i++)
+        if (batch->list[i]->status == TB_ABORTED) atomic_store(&s->server->alive, false);
 
     /* an answered client may submit again at once and must find its slot free */
     pthread_mutex_lock(&s->mutex);
@@ -206,7 +209,8 @@ static void run_batch(td_scheduler *s)
     for (int32_t i = 0; i < batch->jobs; i++) {
         td_job *job = batch->list[i];
         if (!job->finished) continue;
-        finish(s, job, job->status, job->status == TB_OK ? NULL : &batch->error);
+        count_end(s, job);
+        job->done(job);
         answered++;
     }
     pthread_mutex_lock(&s->mutex);
@@ -225,13 +229,13 @@ static void run_slice(td_scheduler *s, td_job *job)
 
     const int64_t begin = td_monotonic_ns();
     if (job->started_ns == 0) job->started_ns = begin;
-    tb_status status = TB_OK;
-    tb_error error = {0};
-    const bool finished = job->slice(job, budget, &status, &error) || status != TB_OK;
+    job->status = TB_OK;
+    const bool finished =
+        job->slice(job, budget, &job->status, &job->error) || job->status != TB_OK;
     const int64_t now = td_monotonic_ns();
     job->compute_ns += now - begin;
     count_busy(s, now - begin);
-    if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
+    if (job->status == TB_ABORTED) atomic_store(&s->server->alive, false);
     pthread_mutex_lock(&s->mutex);
     td_queue_charge(&s->queue, job->account, now - begin, now);
     td_queue_owe(&s->queue, (int)job->priority, now - begin);
@@ -242,30 +246,13 @@ static void run_slice(td_scheduler *s, td_job *job)
     td_scheduler_publish(s);
     if (!finished) return;
     pthread_mutex_unlock(&s->mutex);
-    finish(s, job, status, status == TB_OK ? NULL : &error);
+    count_end(s, job);
+    job->done(job);
     pthread_mutex_lock(&s->mutex);
     count_answered(s, 1);
 }
 
 /* ---- a lease ---- */
-
-/* Launches until the job has ended, another job waits, or the job exceeds its time. True if it has
- * ended. */
-static bool work_on_lease(td_scheduler *s, td_job *job, int64_t *took, tb_status *status,
-                          tb_error *error)
-{
-    const int64_t begin = job->started_ns = td_monotonic_ns();
-    for (;;) {
-        *took += td_batch_launch(&s->batch, s->metrics);
-        *status = job->status;
-        if (*status != TB_OK) *error = s->batch.error;
-        if (job->finished) return true;
-        const int64_t now = td_monotonic_ns();
-        *status = td_job_wanted(job, now, error);
-        if (*status != TB_OK) return true;
-        if (now - begin > TD_LEASE_NS || atomic_load(&s->waiting) > 0) return false;
-    }
-}
 
 /* Frees the device and informs the owner of jobs that arrived meanwhile. Caller holds the mutex.
  * True if the owner must be woken. */
@@ -285,20 +272,17 @@ bool td_lease_take(td_scheduler *s, td_job *job)
     return s->held;
 }
 
-void td_lease_run(td_scheduler *s, td_job *job)
+/* Frees the device after `took` ns of the leased job. True if the job has finished; otherwise it is
+ * the owner's from now on. */
+static bool close_lease(td_scheduler *s, td_job *job, int64_t took)
 {
-    int64_t took = 0;
-    tb_status status = TB_OK;
-    tb_error error = {0};
-    bool finished = work_on_lease(s, job, &took, &status, &error);
-    if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
-
     pthread_mutex_lock(&s->mutex);
-    if (!finished && s->ended) {
+    if (!job->finished && s->ended) {
         /* no thread would continue it */
-        status = tb_fail(&error, TB_UNAVAILABLE, "the server is stopping");
-        finished = true;
+        job->status = tb_fail(&job->error, TB_UNAVAILABLE, "the server is stopping");
+        job->finished = true;
     }
+    const bool finished = job->finished;
     td_metrics_add(s->metrics, TD_METRIC_LEASES, 1);
     if (took > 0) learn(s);
     count_busy(s, took);
@@ -315,10 +299,27 @@ void td_lease_run(td_scheduler *s, td_job *job)
     const bool wake = end_lease(s);
     pthread_mutex_unlock(&s->mutex);
     if (wake) pthread_cond_signal(&s->work);
-    if (!finished) return;
+    return finished;
+}
+
+void td_lease_run(td_scheduler *s, td_job *job)
+{
+    const int64_t begin = job->started_ns = td_monotonic_ns();
+    int64_t took = 0;
+    for (;;) {
+        took += td_batch_launch(&s->batch, s->metrics);
+        if (job->finished) break;
+        const int64_t now = td_monotonic_ns();
+        job->status = td_job_wanted(job, now, &job->error);
+        job->finished = job->status != TB_OK;
+        if (job->finished || now - begin > TD_LEASE_NS || atomic_load(&s->waiting) > 0) break;
+    }
+    if (job->status == TB_ABORTED) atomic_store(&s->server->alive, false);
+    if (!close_lease(s, job, took)) return;
 
     /* the device serves others while this thread answers */
-    finish(s, job, status, status == TB_OK ? NULL : &error);
+    count_end(s, job);
+    job->done(job);
     pthread_mutex_lock(&s->mutex);
     count_answered(s, 1);
     pthread_mutex_unlock(&s->mutex);
@@ -399,9 +400,8 @@ static void wait_for_lease(td_scheduler *s)
 
 static void fail_waiting(td_scheduler *s)
 {
-    tb_error error;
-    tb_fail(&error, TB_UNAVAILABLE, "the server is stopping");
-    for (td_job *job; (job = find_leader(s)) != NULL;) drop(s, job, TB_UNAVAILABLE, &error);
+    for (td_job *job; (job = find_leader(s)) != NULL;)
+        drop(s, job, tb_fail(&job->error, TB_UNAVAILABLE, "the server is stopping"));
 }
 
 static void *own_device(void *context)
@@ -415,10 +415,9 @@ static void *own_device(void *context)
             wait_for_work(s);
             continue;
         }
-        tb_error error;
-        const tb_status wanted = td_job_wanted(leader, td_monotonic_ns(), &error);
+        const tb_status wanted = td_job_wanted(leader, td_monotonic_ns(), &leader->error);
         if (wanted != TB_OK) {
-            drop(s, leader, wanted, &error);
+            drop(s, leader, wanted);
         } else if (wait_for_companion(s, leader)) {
             continue;
         } else if (leader->steps == 0) {
@@ -430,8 +429,7 @@ static void *own_device(void *context)
             run_batch(s);
             s->held = false;
         } else {
-            tb_fail_memory(&error, sizeof(td_job *), "a batch");
-            drop(s, leader, TB_RESOURCE_EXHAUSTED, &error);
+            drop(s, leader, tb_fail_memory(&leader->error, sizeof(td_job *), "a batch"));
         }
     }
     if (s->held) wait_for_lease(s);

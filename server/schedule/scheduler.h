@@ -21,80 +21,22 @@
 #define SERVER_SCHEDULER_H
 
 #include "call/auth.h"
-#include "call/call.h"
 #include "ops/daemon.h"
 #include "schedule/device.h"
-
-typedef enum td_priority { TD_PRIORITY_LOW, TD_PRIORITY_NORMAL, TD_PRIORITY_HIGH } td_priority;
-
-typedef struct td_job td_job;
-
-/* A job. The caller owns it, fills the first part, and must keep it until `done` was called. */
-struct td_job {
-    td_priority priority;
-    const td_caller *client; /* for fair share; borrowed */
-    td_call *call;           /* its deadline and cancellation apply; may be NULL */
-
-    /* a step job: `worlds` states that no one else touches until done */
-    tb_state *const *states;
-    int32_t worlds;
-    int32_t steps;
-    tb_step_options options;
-    tb_certificate *certificates; /* worlds; merged over the steps */
-    const atomic_bool *stop;      /* true ends the job as CANCELLED; NULL: never */
-    bool at_once;                 /* the submitting thread may do it, and call `done` */
-    bool patient;                 /* accepts any wait: streams, jobs that have waited */
-    /* ns of device time that one step of all worlds takes; 0: unknown. The scheduler learns it and
-     * leaves it here, the caller may carry it on to its next job of the same worlds. */
-    int64_t step_estimate_ns;
-    uint64_t pace; /* the worlds' pace key (pace.h); 0: not recorded */
-
-    /* a slice job (steps == 0): computes for about `budget_ns`, less if td_job_yields is true;
-     * returns true when finished. A status other than OK in *status ends it. Runs on the owner
-     * thread. */
-    bool (*slice)(td_job *, int64_t budget_ns, tb_status *status, tb_error *);
-
-    /* Called once, on the owner thread or, before td_scheduler_submit returns, on the submitter's
-     * (`at_once`); with no lock of the scheduler. With DEADLINE_EXCEEDED and CANCELLED,
-     * `steps_done` has the number of steps taken. Must not block. */
-    void (*done)(td_job *, tb_status, const tb_error *);
-    void *context; /* the caller's own */
-
-    /* filled by the scheduler */
-    int32_t steps_done;
-    int64_t queued_ns, started_ns, finished_ns; /* monotonic; compute time is the job's share */
-    int64_t compute_ns;
-    td_job *next, *previous;
-    struct td_account *account;
-    bool waited; /* for companions, once */
-    /* its part of the present launch */
-    double step_ns;    /* its estimate before the launch: its weight in the batch */
-    double backlog_ns; /* its booked backlog */
-    tb_status status;
-    bool moved; /* a world of it has made a step */
-    bool finished;
-    const atomic_uint *arrivals;
-    unsigned arrivals_seen; /* when its slice began */
-};
-
-/* True if a slice should end early: another job waits, or this job is cancelled or past its
- * deadline. From any thread that computes for the slice. */
-static inline bool td_job_yields(const td_job *job)
-{
-    return atomic_load_explicit(job->arrivals, memory_order_relaxed) != job->arrivals_seen ||
-           (job->call != NULL && atomic_load_explicit(&job->call->gone, memory_order_relaxed));
-}
+#include "schedule/job.h"
 
 /* For a device of the server, which outlives it; NULL: the processors. */
 tb_status td_scheduler_create(td_server *, const td_device *, td_scheduler **, tb_error *);
 /* Runs everything that a step there may need once over nothing: from a slice of a job of its
  * own. */
 tb_status td_scheduler_warm(td_scheduler *, tb_error *);
-/* RESOURCE_EXHAUSTED when the queue is full (with *retry_after, s), DEADLINE_EXCEEDED when the
+/* RESOURCE_EXHAUSTED when the queue is full (with `retry_after`), DEADLINE_EXCEEDED when the
  * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. A step
  * job of normal or high priority that would wait longer than [limits] queue_wait_seconds is refused
- * with RESOURCE_EXHAUSTED, too, unless it is `patient`. */
-tb_status td_scheduler_submit(td_scheduler *, td_job *, double *retry_after, tb_error *);
+ * with RESOURCE_EXHAUSTED, too, unless it is `patient`. A refused job has the status, the reason and
+ * the retry time, and its `done` is not called; an accepted one may be done and freed before this
+ * returns. */
+tb_status td_scheduler_submit(td_scheduler *, td_job *);
 /* How long a job would wait for the device if it were submitted now, ns. 0 while nothing is
  * known. */
 double td_scheduler_wait_ns(td_scheduler *, const td_job *);

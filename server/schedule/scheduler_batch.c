@@ -78,7 +78,6 @@ void td_batch_clear(td_batch *batch)
 {
     batch->jobs = batch->worlds = 0;
     batch->step_ns = 0;
-    batch->error = (tb_error){0};
 }
 
 bool td_batch_add(td_batch *batch, td_job *job, double step_ns, double backlog_ns)
@@ -115,14 +114,13 @@ static void merge(td_job *job, int32_t world, const tb_certificate *certificate)
         tb_certificate_merge(&job->certificates[world], certificate);
 }
 
-static void fail_job(td_batch *batch, td_job *job, tb_status status, const tb_error *error)
+/* The first failure of a job is kept. */
+static void fail_job(td_job *job, tb_status status, const tb_error *error)
 {
     if (status == TB_OK || job->status != TB_OK) return;
     job->status = status;
-    if (batch->error.status == TB_OK) {
-        batch->error = *error;
-        batch->error.status = status;
-    }
+    job->error = *error;
+    job->error.status = status;
 }
 
 static void launch_serial(td_batch *batch, int32_t steps)
@@ -137,15 +135,15 @@ static void launch_serial(td_batch *batch, int32_t steps)
                 tb_step(batch->serial, job->states[w], steps, &certificate, &error);
             merge(job, w, &certificate);
             job->moved = true;
-            if (status != TB_DIVERGED) fail_job(batch, job, status, &error);
+            if (status != TB_DIVERGED) fail_job(job, status, &error);
         }
     }
 }
 
 /* A world that stopped short without having diverged failed; the batch's own status is that of the
  * first world that stopped for whatever reason. */
-static void judge(td_batch *batch, td_job *job, int32_t index, int32_t world, tb_status status,
-                  const tb_error *error)
+static void judge(const td_batch *batch, td_job *job, int32_t index, int32_t world,
+                  tb_status status, const tb_error *error)
 {
     const tb_certificate *c = &batch->certificates[index];
     if (c->status == TB_DIVERGED || tb_state_steps(batch->states[index]) == batch->expected[index])
@@ -155,7 +153,7 @@ static void judge(td_batch *batch, td_job *job, int32_t index, int32_t world, tb
         status = tb_fail(&mine, TB_RESOURCE_EXHAUSTED, "world %d: no memory for a step", world);
     else
         tb_fail(&mine, status, "%s", error->message);
-    fail_job(batch, job, status, &mine);
+    fail_job(job, status, &mine);
 }
 
 static void launch_parallel(td_batch *batch, int32_t steps)
@@ -264,7 +262,7 @@ static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threa
 static void fail_all(td_batch *batch, tb_status status, const tb_error *error)
 {
     for (int32_t i = 0; i < batch->jobs; i++) {
-        fail_job(batch, batch->list[i], status, error);
+        fail_job(batch->list[i], status, error);
         batch->list[i]->finished = true;
     }
 }

@@ -102,7 +102,6 @@ typedef struct td_batch {
     tb_certificate *certificates;
     int64_t *expected; /* step that each state must have reached */
     int32_t worlds_capacity;
-    tb_error error; /* of the first job that failed */
 } td_batch;
 
 tb_status td_batch_create(td_batch *, const td_device *, int32_t threads, int32_t worlds,
@@ -112,7 +111,7 @@ void td_batch_clear(td_batch *);
 /* False if out of memory. */
 bool td_batch_add(td_batch *, td_job *, double step_ns, double backlog_ns);
 /* Computes some steps of every job; counts them in steps_done, merges certificates, and sets each
- * job's status and whether it is finished. Returns the time it took, ns. */
+ * job's status and error and whether it is finished. Returns the time it took, ns. */
 int64_t td_batch_launch(td_batch *, td_metrics *);
 
 /* ---- the scheduler ---- */

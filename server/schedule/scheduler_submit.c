@@ -44,8 +44,7 @@ int64_t td_wait_limit(const td_config *config, int64_t empty_ns, int64_t now, do
 }
 
 /* Refuses a job that would wait too long, by the estimate of its completion. Caller holds the mutex. */
-static tb_status check_wait(td_scheduler *s, const td_job *job, double completion_ns, int64_t now,
-                            double *retry_after, tb_error *error)
+static tb_status check_wait(td_scheduler *s, td_job *job, double completion_ns, int64_t now)
 {
     if (s->queue.waiting == 0 && !s->held) s->empty_ns = now;
     if (job->patient || job->steps == 0 || job->priority == TD_PRIORITY_LOW) return TB_OK;
@@ -56,12 +55,12 @@ static tb_status check_wait(td_scheduler *s, const td_job *job, double completio
     const double wait = completion_ns - own > turns ? completion_ns - own : turns;
     const double limit = (double)td_wait_limit(s->server->config, s->empty_ns, now, own);
     if (wait <= limit) return TB_OK;
-    *retry_after = 1e-9 * (wait - 0.5 * limit);
+    job->retry_after = 1e-9 * (wait - 0.5 * limit);
     td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
-    return tb_fail(error, TB_RESOURCE_EXHAUSTED,
+    return tb_fail(&job->error, TB_RESOURCE_EXHAUSTED,
                    "the call would wait about %.3g s for the device, at most %.3g s are allowed; "
                    "come back in %.3g s",
-                   1e-9 * wait, 1e-9 * limit, *retry_after);
+                   1e-9 * wait, 1e-9 * limit, job->retry_after);
 }
 
 double td_scheduler_wait_ns(td_scheduler *s, const td_job *job)
@@ -78,9 +77,9 @@ double td_scheduler_wait_ns(td_scheduler *s, const td_job *job)
 }
 
 /* Checks the queue's free slots and the estimated wait. Caller holds the mutex. */
-static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_after,
-                       tb_error *error)
+static tb_status admit(td_scheduler *s, td_job *job, int64_t now)
 {
+    tb_error *error = &job->error;
     if (s->ended) return tb_fail(error, TB_UNAVAILABLE, "the scheduler has ended");
     job->account = td_queue_account(&s->queue, job->client);
 
@@ -90,19 +89,19 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_
     const int32_t waiting = s->open - s->threads;
     const int32_t limit = job->account->jobs > 0 ? s->queue_length : s->queue_length + TD_ACCOUNTS;
     if (waiting >= limit) {
-        *retry_after = retry_seconds(&s->queue);
+        job->retry_after = retry_seconds(&s->queue);
         td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
         return tb_fail(error, TB_RESOURCE_EXHAUSTED,
                        "%d requests wait for the device, the queue takes %d; come back in %.3g s",
-                       waiting, s->queue_length, *retry_after);
+                       waiting, s->queue_length, job->retry_after);
     }
     if (s->queue.measured < TRUSTED_MEASUREMENTS) return TB_OK;
     const double needed = td_queue_completion_ns(&s->queue, job, job->account, now);
     const int64_t deadline = job->call != NULL ? job->call->deadline_ns : INT64_MAX;
     if (deadline == INT64_MAX || needed <= (double)(deadline - now))
-        return check_wait(s, job, needed, now, retry_after, error);
+        return check_wait(s, job, needed, now);
     td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
-    *retry_after = retry_seconds(&s->queue);
+    job->retry_after = retry_seconds(&s->queue);
     return tb_fail(error, TB_DEADLINE_EXCEEDED,
                    "the deadline leaves %.3g s, waiting and stepping would take about %.3g s",
                    1e-9 * (double)(job->call->deadline_ns - now), 1e-9 * needed);
@@ -140,24 +139,25 @@ static bool enqueue(td_scheduler *s, td_job *job)
     return wake;
 }
 
-tb_status td_scheduler_submit(td_scheduler *s, td_job *job, double *retry_after, tb_error *error)
+tb_status td_scheduler_submit(td_scheduler *s, td_job *job)
 {
-    *retry_after = 0;
-    tb_status status = check_job(job, error);
+    job->retry_after = 0;
+    job->error.status = TB_OK;
+    tb_status status = job->status = check_job(job, &job->error);
     if (status != TB_OK) return status;
     const int64_t now = td_monotonic_ns();
     job->steps_done = 0;
     job->queued_ns = now;
     job->started_ns = job->finished_ns = job->compute_ns = 0;
     job->waited = false;
-    status = td_job_wanted(job, now, error);
+    status = job->status = td_job_wanted(job, now, &job->error);
     if (status != TB_OK) {
         td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
         return status;
     }
 
     pthread_mutex_lock(&s->mutex);
-    status = admit(s, job, now, retry_after, error);
+    status = job->status = admit(s, job, now);
     bool lease = false, wake = false;
     if (status == TB_OK) {
         lease = may_lease(s, job, now) && td_lease_take(s, job);

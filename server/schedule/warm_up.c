@@ -23,8 +23,6 @@ typedef struct warm_up {
     pthread_cond_t changed; /* monotonic */
     bool done;
     atomic_bool stop;
-    tb_status status;
-    tb_error error;
     const td_device *device;
 } warm_up;
 
@@ -59,12 +57,10 @@ done:
     return status;
 }
 
-static void finished(td_job *job, tb_status status, const tb_error *error)
+static void finished(td_job *job)
 {
     warm_up *w = job->context;
     pthread_mutex_lock(&w->mutex);
-    w->status = status;
-    if (error != NULL) w->error = *error;
     w->done = true;
     pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->mutex);
@@ -75,15 +71,17 @@ static const td_caller CALLER = {.name = "tribod", .scope = TD_SCOPE_ADMIN, .loo
 /* Submits the job and waits for it; stops it at `until`. */
 static tb_status run_job(warm_up *w, const struct timespec *until, tb_error *error)
 {
-    double retry_after;
     w->done = false;
     w->job.priority = TD_PRIORITY_HIGH;
     w->job.client = &CALLER;
     w->job.stop = &w->stop;
     w->job.done = finished;
     w->job.context = w;
-    tb_status status = td_scheduler_submit(w->device->scheduler, &w->job, &retry_after, error);
-    if (status != TB_OK) return status;
+    tb_status status = td_scheduler_submit(w->device->scheduler, &w->job);
+    if (status != TB_OK) {
+        *error = w->job.error;
+        return status;
+    }
 
     pthread_mutex_lock(&w->mutex);
     while (!w->done)
@@ -92,9 +90,9 @@ static tb_status run_job(warm_up *w, const struct timespec *until, tb_error *err
             atomic_store(&w->stop, true);
             while (!w->done) pthread_cond_wait(&w->changed, &w->mutex);
         }
-    status = w->status;
+    status = w->job.status;
     pthread_mutex_unlock(&w->mutex);
-    if (status != TB_OK && error != NULL) *error = w->error;
+    if (status != TB_OK) *error = w->job.error;
     return status;
 }
 

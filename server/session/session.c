@@ -386,7 +386,7 @@ static bool end_session(td_session *s, Tribo__V1__SessionEvent event, const char
     pthread_mutex_lock(&s->mutex);
     s->ended = true;
     snprintf(s->end_reason, sizeof s->end_reason, "%s", event_kind(event));
-    td_task *tasks = s->first;
+    td_job *jobs = s->first;
     s->first = s->last = NULL;
     s->waiting = 0;
     const bool close_now = !s->busy;
@@ -395,10 +395,10 @@ static bool end_session(td_session *s, Tribo__V1__SessionEvent event, const char
 
     tb_error error;
     tb_fail(&error, TB_NOT_FOUND, "the session has ended: %s", reason);
-    while (tasks != NULL) {
-        td_task *next = tasks->next;
-        tasks->refuse(s, tasks, &error);
-        tasks = next;
+    while (jobs != NULL) {
+        td_job *next = jobs->next;
+        jobs->refuse(jobs, &error);
+        jobs = next;
     }
     td_session_tell(s, event, reason, true);
     td_transients_drop(all, &s->id);

@@ -12,8 +12,7 @@
 #include "call/call.h"
 #include "ops/daemon.h"
 #include "schedule/device.h"
-
-typedef struct td_session td_session;
+#include "schedule/job.h"
 
 tb_status td_sessions_create(td_server *, td_sessions **, tb_error *);
 /* Brings back the sessions that the store says were open; their worlds load at first use. */

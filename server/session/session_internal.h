@@ -2,12 +2,12 @@
  *
  *   session.c          the table: identity, owner, lease, quota, the end of a session
  *   session_reaper.c   actions by the clock, and at a drain
- *   session_turn.c     one task at a time on each session; loading its worlds when they are needed
+ *   session_turn.c     one job at a time on each session; loading its worlds when they are needed
  *   session_store.c    rows, checkpoints; session_recover.c: recovery, and the end
  *   session_watch.c    watchers: the latest state, and events
  *
- * Turn. A task on a session's worlds has the session's turn, and returns it by td_session_leave.
- * Members marked (turn) below belong to the task with the turn. Locks: the table's, then a
+ * Turn. A job on a session's worlds has the session's turn, and returns it by td_session_leave.
+ * Members marked (turn) below belong to the job with the turn. Locks: the table's, then a
  * session's; no thread holds either while it calls a function that could wait or call back. */
 #ifndef SERVER_SESSION_INTERNAL_H
 #define SERVER_SESSION_INTERNAL_H
@@ -21,19 +21,6 @@
 #include "wire/wire.h"
 
 enum { TD_LABEL_BYTES = 200, TD_SESSION_WAITING = 64, TD_OPTIONS_BYTES = 200 };
-
-/* Something to do on a session, in the order of arrival. */
-typedef struct td_task td_task;
-struct td_task {
-    td_task *next;
-    /* Has the turn, and gives it back by td_session_leave, now or later, on any thread. */
-    void (*run)(td_session *, td_task *);
-    /* Instead of `run`, when the session has ended or its worlds cannot be loaded. */
-    void (*refuse)(td_session *, td_task *, const tb_error *);
-    bool needs_worlds; /* load them first */
-    bool light;        /* takes microseconds: may run wherever the turn is given back */
-    bool at_once;      /* its turn came when it did: it runs on the thread that brought it */
-};
 
 /* The snapshot that a fork falls back to until it has its own checkpoint. It belongs to a hidden
  * session row, which ends when the last fork no longer needs it. */
@@ -98,20 +85,20 @@ struct td_session {
     /* under its mutex */
     pthread_mutex_t mutex;
     bool busy, ended;
-    td_task *first, *last;
+    td_job *first, *last;
     int32_t waiting;
     char end_reason[64];
     td_watcher *watchers;
     int32_t number_of_watchers;
-    bool flushing; /* the flush task is queued */
+    bool flushing; /* the flush job is queued */
 
     /* accepted steps that have not ended: their number, and the expected time including their
      * wait */
     atomic_int open_steps;
     atomic_llong open_steps_ns, idle_ns; /* idle: when a step last found no other */
 
-    td_task flush;     /* of the watchers: at most one is queued */
-    td_task *loading;  /* (turn) the task that waits for a worker */
+    td_job flush;      /* of the watchers: at most one is queued */
+    td_job *loading;   /* (turn) the job that waits for a worker */
     tb_error *failure; /* (turn) why its scene could not be compiled for that; NULL: it could */
 
     /* under the table's mutex */
@@ -208,7 +195,7 @@ bool td_session_fill_pairs(const td_session *, td_wire *, int32_t first, int32_t
                            const Tribo__V1__StepReturn *, Tribo__V1__State *);
 /* s, of its steps. (turn, loaded) */
 double td_session_dt(const td_session *);
-/* Ends a session: removes it from the table, stops its task, notifies watchers, updates the store.
+/* Ends a session: removes it from the table, stops its job, notifies watchers, updates the store.
  * False if it had ended before. */
 bool td_session_end(td_session *, Tribo__V1__SessionEvent, const char *reason);
 /* The same for a DeleteSession call, which is answered once the store has it. */
@@ -229,9 +216,12 @@ void td_reaper_stop(td_sessions *);
 
 /* ---- session_turn.c ---- */
 
-/* Runs the task when its turn comes, at once if the turn is free. NOT_FOUND when the session has
- * ended, RESOURCE_EXHAUSTED when the queue is full; then no function of the task is called. */
-tb_status td_session_enter(td_session *, td_task *, tb_error *);
+/* Runs the job when the turn of its session comes, at once if the turn is free. NOT_FOUND when the
+ * session has ended, RESOURCE_EXHAUSTED when the queue is full; then no function of the job is
+ * called. */
+tb_status td_session_enter(td_job *, tb_error *);
+/* Frees the request, and releases the call and the session, where the job holds them. */
+void td_session_job_release(td_job *);
 void td_session_leave(td_session *);
 /* Worlds in the state in which the session was created. (turn) */
 tb_status td_session_make_worlds(td_session *, tb_state ***, tb_error *);

@@ -14,7 +14,7 @@ enum { HEAVY_BYTES = 128 << 10 };
 /* Removes the step from the estimate for later steps of its session. */
 static void unbook(td_step *step)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     if (!step->booked) return;
     step->booked = false;
     atomic_fetch_sub(&s->open_steps_ns, step->booked_ns);
@@ -23,9 +23,7 @@ static void unbook(td_step *step)
 
 static void free_step(td_step *step)
 {
-    td_request_free(step->request);
-    td_call_release(step->call);
-    td_session_release(step->session);
+    td_session_job_release(&step->job);
     free(step->chosen);
     free(step->chosen_certificates);
     free(step);
@@ -39,19 +37,20 @@ static void answer_on_worker(void *context)
     step->answer(step);
 }
 
-static void answer(td_step *step)
+/* Passes a heavy answer to a worker; false if this thread has to answer. */
+static bool answer_aside(td_step *step)
 {
     tb_error ignored;
-    td_workers *workers = step->session->all->server->workers;
-    bool heavy = step->status == TB_OK && td_step_bytes(step) > HEAVY_BYTES;
-    if (step->status == TB_OK && atomic_load(&step->session->all->watching) > 0) {
+    const td_session *s = step->job.session;
+    td_workers *workers = s->all->server->workers;
+    bool heavy = step->job.status == TB_OK && td_step_bytes(step) > HEAVY_BYTES;
+    if (step->job.status == TB_OK && atomic_load(&s->all->watching) > 0) {
         /* watchers get theirs from the same thread */
         const td_wire_want state = {.state = true, .bodies = true};
-        const size_t world = td_wire_world_bytes(step->session->states[0], state);
-        heavy = heavy || world * (size_t)step->session->worlds > HEAVY_BYTES;
+        const size_t world = td_wire_world_bytes(s->states[0], state);
+        heavy = heavy || world * (size_t)s->worlds > HEAVY_BYTES;
     }
-    if (heavy && td_workers_post(workers, answer_on_worker, step, &ignored) == TB_OK) return;
-    step->answer(step);
+    return heavy && td_workers_post(workers, answer_on_worker, step, &ignored) == TB_OK;
 }
 
 typedef struct inputs {
@@ -77,12 +76,12 @@ static tb_status check_orientations(td_wire_rows rows, int32_t worlds, int32_t b
 
 static tb_status read_inputs(td_step *step, td_wire *wire, const tb_model_counts *n, inputs *in)
 {
-    const int32_t worlds = step->session->worlds;
+    const int32_t worlds = step->job.session->worlds;
     const Tribo__V1__StepRequest *m = step->message;
-    tb_error *error = &step->error;
+    tb_error *error = &step->job.error;
     const td_wire_pair *pairs = NULL; /* unknown names are refused before the step */
     int32_t number_of_pairs = 0;
-    tb_status status = td_wire_find_pairs(wire, step->session->scene->model, m->want, &pairs,
+    tb_status status = td_wire_find_pairs(wire, step->job.session->scene->model, m->want, &pairs,
                                           &number_of_pairs, error);
     if (status == TB_OK) status = td_wire_read_mask(m->mask, "mask", worlds, &step->mask, error);
     if (status == TB_OK)
@@ -120,22 +119,22 @@ static tb_status set_inputs(tb_state *state, const inputs *in, int32_t w, const 
  * orientation of length 0 shows when it is set. */
 static tb_status apply_inputs(td_step *step, td_wire *wire)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     const tb_model_counts counts = tb_model_count(s->scene->model);
     inputs in;
     tb_status status = read_inputs(step, wire, &counts, &in);
     for (int32_t w = 0; w < s->worlds && status == TB_OK; w++)
         if (td_wire_masked_in(step->mask, w))
-            status = set_inputs(s->states[w], &in, w, &counts, &step->error);
+            status = set_inputs(s->states[w], &in, w, &counts, &step->job.error);
     return status;
 }
 
 /* Gathers the worlds of the mask for the device. */
 static tb_status choose_worlds(td_step *step)
 {
-    td_session *s = step->session;
-    const size_t n = (size_t)s->worlds;
     td_job *job = &step->job;
+    td_session *s = job->session;
+    const size_t n = (size_t)s->worlds;
     job->states = s->states;
     job->worlds = s->worlds;
     job->certificates = s->certificates;
@@ -143,20 +142,20 @@ static tb_status choose_worlds(td_step *step)
     step->chosen = calloc(n, sizeof(tb_state *));
     step->chosen_certificates = calloc(n, sizeof *step->chosen_certificates);
     if (step->chosen == NULL || step->chosen_certificates == NULL)
-        return tb_fail_memory(&step->error, n * sizeof *step->chosen_certificates, "worlds");
+        return tb_fail_memory(&job->error, n * sizeof *step->chosen_certificates, "worlds");
     job->worlds = 0;
     for (int32_t w = 0; w < s->worlds; w++)
         if (step->mask[w] != 0) step->chosen[job->worlds++] = s->states[w];
     job->states = step->chosen;
     job->certificates = step->chosen_certificates;
     if (job->worlds > 0) return TB_OK;
-    return tb_fail_field(&step->error, TB_INVALID_ARGUMENT, "mask", "mask chooses no world");
+    return tb_fail_field(&job->error, TB_INVALID_ARGUMENT, "mask", "mask chooses no world");
 }
 
 /* Certificates of the worlds that stepped; those of the others are of their last step. */
 static void spread_certificates(td_step *step)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     int32_t next = 0;
     for (int32_t w = 0; w < s->worlds && step->mask != NULL; w++)
         s->certificates[w] = step->mask[w] != 0 ? step->chosen_certificates[next++]
@@ -166,81 +165,71 @@ static void spread_certificates(td_step *step)
 /* Refuses a step with an answer over the limit before it is computed. */
 static tb_status check_size(td_step *step)
 {
-    const td_config *config = step->session->all->server->config;
+    const td_config *config = step->job.session->all->server->config;
     const uint64_t bytes = td_step_bytes(step);
-    if (step->call->method->server_streaming || bytes <= config->message_bytes) return TB_OK;
-    return tb_fail_field(&step->error, TB_RESOURCE_EXHAUSTED, "want",
+    if (step->job.call->method->server_streaming || bytes <= config->message_bytes) return TB_OK;
+    return tb_fail_field(&step->job.error, TB_RESOURCE_EXHAUSTED, "want",
                          "the answer would have about %llu bytes, a message at most %llu; "
                          "StepStream sends it in pieces",
                          (unsigned long long)bytes, (unsigned long long)config->message_bytes);
 }
 
-static void on_done(td_job *job, tb_status status, const tb_error *error)
+static void on_done(td_job *job)
 {
-    td_step *step = job->context;
-    td_session *s = step->session;
-    step->status = status;
-    if (error != NULL) step->error = *error;
-    if (status == TB_ABORTED)
+    td_step *step = (td_step *)job;
+    td_session *s = job->session;
+    if (job->status == TB_ABORTED)
         td_session_tell(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DEVICE_LOST,
                         "the device failed; the session comes back from its last checkpoint", true);
-    if (status == TB_CANCELLED && atomic_load(&s->stop))
-        step->status = tb_fail(&step->error, TB_ABORTED,
-                               "the session ended after %d of %d steps of this request",
-                               job->steps_done, job->steps);
+    if (job->status == TB_CANCELLED && atomic_load(&s->stop))
+        job->status = tb_fail(&job->error, TB_ABORTED,
+                              "the session ended after %d of %d steps of this request",
+                              job->steps_done, job->steps);
     if (step->chosen != NULL) spread_certificates(step);
-    if (step->status == TB_OK) step->status = td_session_fetch(s, step->want, &step->error);
+    if (job->status == TB_OK) job->status = td_session_fetch(s, step->want, &job->error);
     if (step->mask == NULL) s->step_estimate_ns = job->step_estimate_ns; /* of all worlds */
     unbook(step); /* before the answer: its receiver may send the next step at once */
     if (job->steps_done > 0) {
         td_session_account(s, job->certificates, job->worlds, job->steps_done, job->compute_ns);
         td_session_renew(s);
     }
-    answer(step);
+    if (!answer_aside(step)) step->answer(step);
 }
 
-static void run_step(td_session *s, td_task *task)
+static void run_step(td_job *job)
 {
-    td_step *step = (td_step *)task;
-    td_job *job = &step->job;
+    td_step *step = (td_step *)job;
+    td_session *s = job->session;
     /* a stream that an earlier request ended takes no further steps */
-    if (atomic_load(&step->call->finished))
-        step->status = tb_fail(&step->error, TB_CANCELLED, "the stream has ended");
+    if (atomic_load(&job->call->finished))
+        job->status = tb_fail(&job->error, TB_CANCELLED, "the stream has ended");
     else
-        step->status = check_size(step);
-    if (step->status == TB_OK) {
+        job->status = check_size(step);
+    if (job->status == TB_OK) {
         td_wire wire = td_wire_borrow(s->all);
-        step->status = apply_inputs(step, &wire);
+        job->status = apply_inputs(step, &wire);
         td_wire_return(s->all, &wire);
     }
-    if (step->status == TB_OK) step->status = choose_worlds(step);
-    if (step->status == TB_OK) {
+    if (job->status == TB_OK) job->status = choose_worlds(step);
+    if (job->status == TB_OK) {
         job->options = s->options;
         job->step_estimate_ns = s->step_estimate_ns;
         job->pace = s->pace;
         job->stop = &s->stop;
-        /* a step that waited for its turn runs on a thread with other work, and more steps may
-         * follow: a thread's computation for other callers must be bounded */
-        job->at_once = task->at_once && step->at_leisure;
         job->done = on_done;
-        job->context = step;
         /* once it is accepted, the step may be done and gone before this returns */
-        const tb_status status =
-            td_scheduler_submit(s->device->scheduler, job, &step->retry_after, &step->error);
-        if (status == TB_OK) return;
-        step->status = status;
+        if (td_scheduler_submit(s->device->scheduler, job) == TB_OK) return;
     }
     step->answer(step);
 }
 
-static void refuse_step(td_session *s, td_task *task, const tb_error *error)
+static void refuse_step(td_job *job, const tb_error *error)
 {
-    (void)s;
-    td_step *step = (td_step *)task;
+    td_step *step = (td_step *)job;
     /* without the turn: the answer may be sent, and nothing else */
-    step->status = error->status;
-    step->error = *error;
-    step->task.run = NULL;
+    job->status = error->status;
+    job->error = *error;
+    job->run = NULL;
     step->answer(step);
 }
 
@@ -249,13 +238,14 @@ static void refuse_step(td_session *s, td_task *task, const tb_error *error)
 static tb_status read_step(td_step *step, tb_error *error)
 {
     const Tribo__V1__StepRequest *m = step->message;
-    const td_config *config = step->call->server->config;
+    const td_config *config = step->job.call->server->config;
     step->job.steps = m->steps == 0 ? 1 : m->steps;
     if (step->job.steps < 1 || step->job.steps > config->steps_per_request)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps",
                              "steps is %d, expected 1 to %d, or 0 for 1", m->steps,
                              config->steps_per_request);
-    const tb_status status = td_priority_read(step->call, m->priority, &step->job.priority, error);
+    const tb_status status =
+        td_priority_read(step->job.call, m->priority, &step->job.priority, error);
     if (status != TB_OK) return status;
     return td_wire_read_want(m->want, &step->want, error);
 }
@@ -269,17 +259,20 @@ td_step *td_step_create(td_call *call, td_request *request, const Tribo__V1__Ste
         td_request_free(request);
         return NULL;
     }
-    step->task =
-        (td_task){.run = run_step, .refuse = refuse_step, .needs_worlds = true, .light = true};
-    step->call = call;
-    step->session = session;
-    step->request = request;
     step->message = message;
     step->answer = answer_step;
-    step->at_leisure = call->at_leisure;
-    step->job.call = call;
-    step->job.client = &call->caller;
-    step->job.patient = call->method->client_streaming;
+    td_job *job = &step->job;
+    job->call = call;
+    job->session = session;
+    job->request = request;
+    job->client = &call->caller;
+    /* a step that waits for its turn runs on a thread with other work, and more steps may follow: a
+     * thread's computation for other callers must be bounded */
+    job->at_once = call->at_leisure;
+    job->patient = call->method->client_streaming;
+    job->run = run_step;
+    job->refuse = refuse_step;
+    job->needs_worlds = job->light = true;
     td_call_hold(call);
     td_session_hold(session);
     if (read_step(step, error) == TB_OK) return step;
@@ -291,7 +284,7 @@ td_step *td_step_create(td_call *call, td_request *request, const Tribo__V1__Ste
  * stream accepts no more than its window. */
 static tb_status check_wait(td_step *step, double needed_ns, double *retry_after, tb_error *error)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     const td_config *config = s->all->server->config;
     const int64_t now = td_monotonic_ns(), wait = atomic_load(&s->open_steps_ns);
     if (atomic_load(&s->open_steps) == 0) atomic_store(&s->idle_ns, now);
@@ -306,7 +299,7 @@ static tb_status check_wait(td_step *step, double needed_ns, double *retry_after
                            1e-9 * (double)wait, 1e-9 * (double)limit, *retry_after);
         }
     }
-    const int64_t deadline = step->call->deadline_ns;
+    const int64_t deadline = step->job.call->deadline_ns;
     if (deadline == INT64_MAX || wait == 0 || (double)wait + needed_ns <= (double)(deadline - now))
         return TB_OK;
     *retry_after = 1e-9 * (double)wait;
@@ -319,7 +312,7 @@ static tb_status check_wait(td_step *step, double needed_ns, double *retry_after
  * duration, counts as zero. */
 static double expected_ns(td_step *step)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     step->job.step_estimate_ns = s->step_estimate_ns;
     step->job.worlds = s->worlds;
     return (double)step->job.step_estimate_ns * (double)step->job.steps;
@@ -327,7 +320,7 @@ static double expected_ns(td_step *step)
 
 tb_status td_step_start(td_step *step, double *retry_after, tb_error *error)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     const double needed = expected_ns(step);
     *retry_after = 0;
     tb_status status = check_wait(step, needed, retry_after, error);
@@ -344,7 +337,7 @@ tb_status td_step_start(td_step *step, double *retry_after, tb_error *error)
                                 : 0));
     step->booked = true;
     atomic_fetch_add(&s->open_steps_ns, step->booked_ns);
-    status = td_session_enter(s, &step->task, error);
+    status = td_session_enter(&step->job, error);
     if (status == TB_OK) return TB_OK;
     unbook(step);
     *retry_after = status == TB_RESOURCE_EXHAUSTED ? 0.01 : 0;
@@ -355,9 +348,9 @@ tb_status td_step_start(td_step *step, double *retry_after, tb_error *error)
 void td_step_end(td_step *step)
 {
     unbook(step);
-    if (step->task.run != NULL) {
-        if (step->job.steps_done > 0) td_session_changed(step->session);
-        td_session_leave(step->session);
+    if (step->job.run != NULL) {
+        if (step->job.steps_done > 0) td_session_changed(step->job.session);
+        td_session_leave(step->job.session);
     }
     free_step(step);
 }
@@ -366,7 +359,7 @@ void td_step_end(td_step *step)
 
 uint64_t td_step_bytes(const td_step *step)
 {
-    const td_session *s = step->session;
+    const td_session *s = step->job.session;
     uint64_t bytes = 0;
     if (!step->want.contacts) /* all worlds are alike */
         return td_wire_world_bytes(s->states[0], step->want) * (uint64_t)s->worlds;
@@ -377,7 +370,7 @@ uint64_t td_step_bytes(const td_step *step)
 bool td_step_fill(td_step *step, td_wire *wire, int32_t first, int32_t count,
                   Tribo__V1__StepResponse *response)
 {
-    td_session *s = step->session;
+    td_session *s = step->job.session;
     const td_job *job = &step->job;
     step->want.dt = td_session_dt(s);
     if (step->want.arrays) {

@@ -1,5 +1,5 @@
 /* One request to step a session, for Step and StepStream: checked, queued behind the session's
- * task, submitted to the device, counted, answered. */
+ * jobs, submitted to the device, counted, answered. */
 #ifndef SERVER_SESSION_STEP_H
 #define SERVER_SESSION_STEP_H
 
@@ -8,29 +8,20 @@
 typedef struct td_step td_step;
 
 struct td_step {
-    td_task task;        /* its place in the session's queue */
-    td_job job;          /* its place in the device's queue, and its part of a launch */
-    td_call *call;       /* held */
-    td_session *session; /* held */
-    td_request *request;
+    td_job job;                            /* first; holds its call and its session */
     const Tribo__V1__StepRequest *message; /* inside the request */
     td_wire_want want;
     const uint8_t *mask; /* worlds; inside the request; NULL: all */
     /* with a mask: the worlds that step, in one piece, and their certificates */
     tb_state **chosen;
     tb_certificate *chosen_certificates;
-    bool at_leisure;   /* the thread that brought it may take the steps */
     int64_t booked_ns; /* of the session's open_steps_ns */
     bool booked;
-    tb_status status;
-    tb_error error;
-    double retry_after;
-    /* The steps are done (or failed: status, error) and the session's turn is still the caller's:
-     * it answers, then calls td_step_end. On the thread that had the device, or on a worker if the
+    /* The job is done (or failed: its status, its error) and the session's turn is still the
+     * callee's: it answers, then calls td_step_end. On the thread that had the device, or on a worker if the
      * answer is heavy. */
     void (*answer)(td_step *);
-    void *context;
-    uint64_t tag;
+    uint64_t tag; /* of a stream's message */
 };
 
 /* Reads a request; the step takes over `request`, also on failure. */

@@ -363,23 +363,22 @@ void td_session_end_recording(td_session *s)
 /* ---- checkpoints ---- */
 
 typedef struct stored_checkpoint {
-    td_session *session;
+    td_job unload; /* with the session; first */
     td_checkpoint_wait *told;
     int64_t changes; /* of the session when its worlds were packed */
     bool pause;
-    td_task unload;
 } stored_checkpoint;
 
 static void free_checkpoint(stored_checkpoint *c)
 {
-    td_session_release(c->session);
+    td_session_job_release(&c->unload);
     free(c);
 }
 
-static void unload(td_session *s, td_task *task)
+static void unload(td_job *job)
 {
-    stored_checkpoint *c =
-        (stored_checkpoint *)(void *)((char *)task - offsetof(stored_checkpoint, unload));
+    stored_checkpoint *c = (stored_checkpoint *)job;
+    td_session *s = job->session;
     if (s->changes == c->changes && s->states != NULL) {
         td_session_publish_last(s);
         td_session_destroy_worlds(s, s->states);
@@ -393,18 +392,17 @@ static void unload(td_session *s, td_task *task)
     free_checkpoint(c);
 }
 
-static void refuse_unload(td_session *s, td_task *task, const tb_error *error)
+static void refuse_unload(td_job *job, const tb_error *error)
 {
-    (void)s, (void)error;
-    free_checkpoint(
-        (stored_checkpoint *)(void *)((char *)task - offsetof(stored_checkpoint, unload)));
+    (void)error;
+    free_checkpoint((stored_checkpoint *)job);
 }
 
 /* On the store's writer thread. */
 static void on_checkpoint(void *context, tb_status status, const tb_error *error)
 {
     stored_checkpoint *c = context;
-    td_session *s = c->session;
+    td_session *s = c->unload.session;
     td_sessions *all = s->all;
     if (status != TB_OK) {
         atomic_store(&s->dirty, true);
@@ -414,8 +412,7 @@ static void on_checkpoint(void *context, tb_status status, const tb_error *error
     c->told = NULL;
     atomic_fetch_sub(&all->checkpoints, 1);
     tb_error ignored;
-    c->unload = (td_task){.run = unload, .refuse = refuse_unload, .light = true};
-    if (status != TB_OK || !c->pause || td_session_enter(s, &c->unload, &ignored) != TB_OK)
+    if (status != TB_OK || !c->pause || td_session_enter(&c->unload, &ignored) != TB_OK)
         free_checkpoint(c);
 }
 
@@ -437,7 +434,13 @@ static tb_status store_checkpoint(td_session *s, td_checkpoint_wait *told, bool 
         return status;
     }
     td_session_put_recording(s);
-    *c = (stored_checkpoint){.session = s, .told = told, .changes = s->changes, .pause = pause};
+    c->unload.session = s;
+    c->unload.run = unload;
+    c->unload.refuse = refuse_unload;
+    c->unload.light = true;
+    c->told = told;
+    c->changes = s->changes;
+    c->pause = pause;
     td_session_hold(s);
     db_snapshot snapshot;
     memset(&snapshot, 0, sizeof snapshot);
@@ -473,23 +476,23 @@ static tb_status store_checkpoint(td_session *s, td_checkpoint_wait *told, bool 
 
 typedef enum checkpoint_kind { CHECKPOINT, CHECKPOINT_AND_UNLOAD, RUN_ONLY } checkpoint_kind;
 
-typedef struct checkpoint_task {
-    td_task task;
-    td_session *session;
+typedef struct checkpoint_job {
+    td_job job;
     td_checkpoint_wait *told;
     checkpoint_kind kind;
-} checkpoint_task;
+} checkpoint_job;
 
-static void end_checkpoint_task(checkpoint_task *t, tb_status status, const tb_error *error)
+static void end_checkpoint_job(checkpoint_job *t, tb_status status, const tb_error *error)
 {
     td_checkpoint_told(t->told, status, error);
-    td_session_release(t->session);
+    td_session_job_release(&t->job);
     free(t);
 }
 
-static void run_checkpoint(td_session *s, td_task *task)
+static void run_checkpoint(td_job *job)
 {
-    checkpoint_task *t = (checkpoint_task *)task;
+    checkpoint_job *t = (checkpoint_job *)job;
+    td_session *s = job->session;
     tb_error error = {0};
     tb_status status = TB_OK;
     const bool pause = t->kind == CHECKPOINT_AND_UNLOAD;
@@ -499,20 +502,20 @@ static void run_checkpoint(td_session *s, td_task *task)
         status = td_session_put_run(s, TRIBO__V1__RUN_STATUS__RUN_STATUS_RUNNING, "", &error);
     if (status != TB_OK) td_checkpoint_failed(s, &error);
     td_session_leave(s);
-    end_checkpoint_task(t, status, &error);
+    end_checkpoint_job(t, status, &error);
 }
 
-static void refuse_checkpoint(td_session *s, td_task *task, const tb_error *error)
+static void refuse_checkpoint(td_job *job, const tb_error *error)
 {
-    (void)s, (void)error;
-    end_checkpoint_task((checkpoint_task *)task, TB_OK,
-                        NULL); /* the session has ended: nothing to keep */
+    (void)error;
+    /* the session has ended: nothing to keep */
+    end_checkpoint_job((checkpoint_job *)job, TB_OK, NULL);
 }
 
 static void enter_checkpoint(td_session *s, td_checkpoint_wait *told, checkpoint_kind kind)
 {
     tb_error error = {0};
-    checkpoint_task *t = calloc(1, sizeof *t);
+    checkpoint_job *t = calloc(1, sizeof *t);
     tb_status status = TB_OK;
     td_checkpoint_begin(told);
     if (t == NULL) {
@@ -520,13 +523,14 @@ static void enter_checkpoint(td_session *s, td_checkpoint_wait *told, checkpoint
         td_checkpoint_told(told, status, &error);
         return;
     }
-    *t = (checkpoint_task){.task = {.run = run_checkpoint, .refuse = refuse_checkpoint},
-                           .session = s,
-                           .told = told,
-                           .kind = kind};
+    t->job.session = s;
+    t->job.run = run_checkpoint;
+    t->job.refuse = refuse_checkpoint;
+    t->told = told;
+    t->kind = kind;
     td_session_hold(s);
-    status = td_session_enter(s, &t->task, &error);
-    if (status != TB_OK) end_checkpoint_task(t, status == TB_NOT_FOUND ? TB_OK : status, &error);
+    status = td_session_enter(&t->job, &error);
+    if (status != TB_OK) end_checkpoint_job(t, status == TB_NOT_FOUND ? TB_OK : status, &error);
 }
 
 void td_session_checkpoint(td_session *s, td_checkpoint_wait *told)

@@ -1,8 +1,8 @@
-/* Turns: one task at a time on each session, in the order of arrival.
+/* Turns: one job at a time on each session, in the order of arrival.
  *
- * A task may end its turn before its `run` returns, or later on another thread (a step, which the
- * device ends). The later of the two, the end of `run` or td_session_leave, starts the next task;
- * so the stack does not grow with the queue. Long tasks run on a worker, not on the device's or the
+ * A job may end its turn before its `run` returns, or later on another thread (a step, which the
+ * device ends). The later of the two, the end of `run` or td_session_leave, starts the next job;
+ * so the stack does not grow with the queue. Long jobs run on a worker, not on the device's or the
  * store's thread, where turns are returned. */
 #include <stdlib.h>
 
@@ -15,15 +15,15 @@ enum { TURN_AWAY, TURN_RUNNING, TURN_LEFT };
 
 /* ---- running ---- */
 
-/* The next task; NULL if there is none, and then the turn is free. An ended session keeps its turn
+/* The next job; NULL if there is none, and then the turn is free. An ended session keeps its turn
  * for good, and *close is true if this caller must close it. */
-static td_task *next_task(td_session *s, bool *close)
+static td_job *next_job(td_session *s, bool *close)
 {
     pthread_mutex_lock(&s->mutex);
-    td_task *task = s->first;
+    td_job *job = s->first;
     *close = false;
-    if (task != NULL) {
-        s->first = task->next;
+    if (job != NULL) {
+        s->first = job->next;
         if (s->first == NULL) s->last = NULL;
         s->waiting--;
     } else {
@@ -31,51 +31,51 @@ static td_task *next_task(td_session *s, bool *close)
         s->busy = s->ended;
     }
     pthread_mutex_unlock(&s->mutex);
-    return task;
+    return job;
 }
 
 static void load_and_run(void *context);
 
-/* Passes the task to a worker; false if the workers' queue is full. */
-static bool hand_over(td_session *s, td_task *task)
+/* Passes the job to a worker; false if the workers' queue is full. */
+static bool hand_over(td_session *s, td_job *job)
 {
     tb_error ignored;
-    s->loading = task;
+    s->loading = job;
     td_session_hold(s);
     if (td_workers_post(s->all->server->workers, load_and_run, s, &ignored) == TB_OK) return true;
     td_session_release(s);
     return false;
 }
 
-/* Runs tasks until one keeps the turn beyond its `run`, or none is left. The first may have been
+/* Runs jobs until one keeps the turn beyond its `run`, or none is left. The first may have been
  * loaded for already. */
-static void run_tasks(td_session *s, td_task *task, bool on_worker)
+static void run_jobs(td_session *s, td_job *job, bool on_worker)
 {
     td_session_hold(s);
-    while (task != NULL) {
+    while (job != NULL) {
         tb_error error;
-        if (task->needs_worlds && s->states == NULL) {
-            if (!on_worker && hand_over(s, task)) break;
+        if (job->needs_worlds && s->states == NULL) {
+            if (!on_worker && hand_over(s, job)) break;
             const tb_status status =
                 on_worker ? td_session_load(s, &error)
                           : tb_fail(&error, TB_RESOURCE_EXHAUSTED,
                                     "the session's worlds cannot be loaded now: workers are busy");
             if (status != TB_OK) {
-                task->refuse(s, task, &error);
+                job->refuse(job, &error);
                 bool close = false;
-                task = next_task(s, &close);
+                job = next_job(s, &close);
                 if (close) td_session_close(s);
                 continue;
             }
         }
         atomic_store(&s->turn_state, TURN_RUNNING);
-        task->run(s, task);
+        job->run(job);
         int state = TURN_RUNNING;
         if (atomic_compare_exchange_strong(&s->turn_state, &state, TURN_AWAY)) break;
         bool close = false;
-        task = next_task(s, &close);
+        job = next_job(s, &close);
         if (close) td_session_close(s);
-        if (task != NULL && !task->light && !on_worker && hand_over(s, task)) break;
+        if (job != NULL && !job->light && !on_worker && hand_over(s, job)) break;
     }
     td_session_release(s);
 }
@@ -83,7 +83,7 @@ static void run_tasks(td_session *s, td_task *task, bool on_worker)
 static void run_loaded(void *context)
 {
     td_session *s = context;
-    run_tasks(s, s->loading, true);
+    run_jobs(s, s->loading, true);
     td_session_release(s);
 }
 
@@ -127,19 +127,20 @@ void td_session_leave(td_session *s)
     /* `run` has returned: this thread is another one, such as the device's, and has other work */
     td_session_hold(s);
     bool close = false;
-    td_task *task = next_task(s, &close);
+    td_job *job = next_job(s, &close);
     if (close) td_session_close(s);
-    if (task != NULL && (task->light || !hand_over(s, task))) run_tasks(s, task, false);
+    if (job != NULL && (job->light || !hand_over(s, job))) run_jobs(s, job, false);
     td_session_release(s);
 }
 
-tb_status td_session_enter(td_session *s, td_task *task, tb_error *error)
+tb_status td_session_enter(td_job *job, tb_error *error)
 {
+    td_session *s = job->session;
     tb_status status = TB_OK;
-    task->next = NULL;
+    job->next = NULL;
     pthread_mutex_lock(&s->mutex);
     const bool mine = !s->busy && !s->ended;
-    task->at_once = mine;
+    if (!mine) job->at_once = false;
     if (s->ended) {
         status = tb_fail_field(error, TB_NOT_FOUND, "session_id", "the session %s has ended: %s",
                                s->text, s->end_reason);
@@ -149,13 +150,20 @@ tb_status td_session_enter(td_session *s, td_task *task, tb_error *error)
         status = tb_fail(error, TB_RESOURCE_EXHAUSTED,
                          "%d requests wait for the session %s already", s->waiting, s->text);
     } else {
-        *(s->last != NULL ? &s->last->next : &s->first) = task;
-        s->last = task;
+        *(s->last != NULL ? &s->last->next : &s->first) = job;
+        s->last = job;
         s->waiting++;
     }
     pthread_mutex_unlock(&s->mutex);
-    if (mine) run_tasks(s, task, false);
+    if (mine) run_jobs(s, job, false);
     return status;
+}
+
+void td_session_job_release(td_job *job)
+{
+    td_request_free(job->request);
+    if (job->call != NULL) td_call_release(job->call);
+    td_session_release(job->session);
 }
 
 /* ---- worlds ---- */
@@ -221,37 +229,30 @@ void td_session_changed(td_session *s)
 
 /* ---- requests within one turn ---- */
 
-typedef struct request_task {
-    td_task task;
-    td_call *call;
-    td_request *request;
-    td_session *session;
+typedef struct turn_request {
+    td_job job;
     td_session_handler *handle;
-} request_task;
+} turn_request;
 
-static void free_request(request_task *r)
+static void free_request(td_job *job)
 {
-    td_request_free(r->request);
-    td_call_release(r->call);
-    td_session_release(r->session);
-    free(r);
+    td_session_job_release(job);
+    free(job);
 }
 
-static void run_request(td_session *s, td_task *task)
+static void run_request(td_job *job)
 {
-    request_task *r = (request_task *)task;
-    r->handle(s, r->call, r->request);
+    td_session *s = job->session;
+    ((turn_request *)job)->handle(s, job->call, job->request);
     td_session_renew(s);
     td_session_leave(s);
-    free_request(r);
+    free_request(job);
 }
 
-static void refuse_request(td_session *s, td_task *task, const tb_error *error)
+static void refuse_request(td_job *job, const tb_error *error)
 {
-    (void)s;
-    request_task *r = (request_task *)task;
-    td_call_fail(r->call, error);
-    free_request(r);
+    td_call_fail(job->call, error);
+    free_request(job);
 }
 
 void td_session_handle(td_call *call, td_request *request, const char *session_id,
@@ -259,7 +260,7 @@ void td_session_handle(td_call *call, td_request *request, const char *session_i
 {
     tb_error error = {0};
     td_session *session = NULL;
-    request_task *r = NULL;
+    turn_request *r = NULL;
     tb_status status =
         td_sessions_find(call->server->sessions, &call->caller, session_id, &session, &error);
     if (status == TB_OK) {
@@ -272,15 +273,16 @@ void td_session_handle(td_call *call, td_request *request, const char *session_i
         td_call_fail(call, &error);
         return;
     }
-    *r = (request_task){
-        .task = {.run = run_request, .refuse = refuse_request, .needs_worlds = needs_worlds},
-        .call = call,
-        .request = request,
-        .session = session,
-        .handle = handle};
+    r->job.call = call;
+    r->job.request = request;
+    r->job.session = session;
+    r->job.run = run_request;
+    r->job.refuse = refuse_request;
+    r->job.needs_worlds = needs_worlds;
+    r->handle = handle;
     td_call_hold(call);
-    status = td_session_enter(session, &r->task, &error);
+    status = td_session_enter(&r->job, &error);
     if (status == TB_OK) return;
     td_call_finish(call, status, &error, 0.01);
-    free_request(r);
+    free_request(&r->job);
 }

@@ -2,7 +2,7 @@
  *
  * No state is queued for a reader: once a watcher may have a state (its interval has passed, and
  * its last message was sent), it gets the current one. So a stalled reader costs no memory, and
- * misses states, which are counted, but no events. The task with the turn sends states. */
+ * misses states, which are counted, but no events. The job with the turn sends states. */
 #include "session/session_watch.h"
 
 #include <stdlib.h>
@@ -135,20 +135,20 @@ static void end_flush(td_session *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
-static void run_flush(td_session *s, td_task *task)
+static void run_flush(td_job *job)
 {
-    (void)task;
+    td_session *s = job->session;
     end_flush(s);
     send_due(s, false, WHEN_DUE);
     td_session_leave(s);
     td_session_release(s);
 }
 
-static void refuse_flush(td_session *s, td_task *task, const tb_error *error)
+static void refuse_flush(td_job *job, const tb_error *error)
 {
-    (void)task, (void)error;
-    end_flush(s);
-    td_session_release(s);
+    (void)error;
+    end_flush(job->session);
+    td_session_release(job->session);
 }
 
 void td_session_flush(td_session *s)
@@ -159,9 +159,12 @@ void td_session_flush(td_session *s)
     pthread_mutex_unlock(&s->mutex);
     if (!mine) return;
     tb_error ignored;
-    s->flush = (td_task){.run = run_flush, .refuse = refuse_flush, .needs_worlds = true};
+    s->flush.session = s;
+    s->flush.run = run_flush;
+    s->flush.refuse = refuse_flush;
+    s->flush.needs_worlds = true;
     td_session_hold(s);
-    if (td_session_enter(s, &s->flush, &ignored) != TB_OK) refuse_flush(s, &s->flush, &ignored);
+    if (td_session_enter(&s->flush, &ignored) != TB_OK) refuse_flush(&s->flush, &ignored);
 }
 
 /* When the session's next watcher is due; INT64_MAX if none waits for its time. */

@@ -42,8 +42,8 @@ START_TEST(a_launch_that_never_began_is_a_failure)
     play_card("1000", NULL, NULL); /* another process has the card's memory */
     job = (td_job){.states = &calm, .certificates = &second};
     ck_assert_int_eq(run(&batch, &device, metrics, &job), TB_RESOURCE_EXHAUSTED);
-    ck_assert_int_eq(batch.error.status, TB_RESOURCE_EXHAUSTED);
-    ck_assert_str_ne(batch.error.message, "");
+    ck_assert_int_eq(job.error.status, TB_RESOURCE_EXHAUSTED);
+    ck_assert_str_ne(job.error.message, "");
     ck_assert_int_ne(second.status, TB_DIVERGED);
     ck_assert_int_eq(tb_state_steps(calm), 0);
 

@@ -189,11 +189,10 @@ typedef struct real_job {
     tb_status status;
 } real_job;
 
-static void on_done(td_job *job, tb_status status, const tb_error *error)
+static void on_done(td_job *job)
 {
     real_job *r = (real_job *)job;
-    (void)error;
-    r->status = status;
+    r->status = job->status;
     atomic_store(&r->done, true);
 }
 
@@ -223,7 +222,6 @@ START_TEST(a_deadline_is_met_beside_hours_of_work_of_the_same_client)
 {
     test_server t;
     tb_error error = {0};
-    double retry = 0;
     real_job r, hours;
     tb_model *model = pile_of_boxes(3, 0.5);
     tb_state *state = world_of(model, 0), *other = world_of(model, 0);
@@ -236,15 +234,15 @@ START_TEST(a_deadline_is_met_beside_hours_of_work_of_the_same_client)
     /* estimates are trusted after some measurements */
     for (int i = 0; i < 40; i++) {
         prepare(&r, "one", state, 1);
-        TEST_OK(td_scheduler_submit(s, &r.job, &retry, &error), &error);
+        TEST_OK(td_scheduler_submit(s, &r.job), &r.job.error);
         finish(&r);
     }
     prepare(&hours, "one", other, 1000000000);
-    TEST_OK(td_scheduler_submit(s, &hours.job, &retry, &error), &error);
+    TEST_OK(td_scheduler_submit(s, &hours.job), &hours.job.error);
     prepare(&r, "one", state, 3);
     r.job.call = &call->call;
     call->call.deadline_ns = td_monotonic_ns() + 10000000000;
-    TEST_OK(td_scheduler_submit(s, &r.job, &retry, &error), &error);
+    TEST_OK(td_scheduler_submit(s, &r.job), &r.job.error);
     finish(&r);
     TEST_STATUS(r.status, TB_OK, &error);
     ck_assert(!atomic_load(&hours.done));
@@ -253,7 +251,7 @@ START_TEST(a_deadline_is_met_beside_hours_of_work_of_the_same_client)
     prepare(&r, "one", state, 1000000000);
     r.job.call = &call->call;
     call->call.deadline_ns = td_monotonic_ns() + 1000000000;
-    TEST_STATUS(td_scheduler_submit(s, &r.job, &retry, &error), TB_DEADLINE_EXCEEDED, &error);
+    TEST_STATUS(td_scheduler_submit(s, &r.job), TB_DEADLINE_EXCEEDED, &r.job.error);
     atomic_store(&hours.stop, true);
     finish(&hours);
     test_call_end(call);
