@@ -38,11 +38,17 @@ void td_call_release(td_call *call)
     call->transport->destroy(call);
 }
 
+/* Counts one more message for the transport; false if the client takes none any more. */
+static bool count_message(td_call *call)
+{
+    if (atomic_load(&call->gone) || atomic_load(&call->finished)) return false;
+    atomic_fetch_add_explicit(&call->queued, 1, memory_order_acq_rel);
+    return true;
+}
+
 void td_call_send(td_call *call, const ProtobufCMessage *response)
 {
-    if (atomic_load(&call->gone) || atomic_load(&call->finished)) return;
-    atomic_fetch_add_explicit(&call->queued, 1, memory_order_acq_rel);
-    call->transport->send(call, response);
+    if (count_message(call)) call->transport->send(call, response);
 }
 
 /* One line for the call's span. Spans that the client does not record are lines for debugging. */
@@ -74,7 +80,7 @@ void td_call_finish(td_call *call, tb_status status, const tb_error *error, doub
 
 void td_call_reply(td_call *call, const ProtobufCMessage *response)
 {
-    td_call_send(call, response);
+    if (count_message(call)) call->transport->send(call, response);
     td_call_finish(call, TB_OK, NULL, 0);
 }
 

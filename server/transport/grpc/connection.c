@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "transport/grpc/grpc_internal.h"
 
-enum { RECORDS_AT_ONCE = 4, SHORT_READ_BYTES = 4096, SMALL_FRAME_BYTES = 512 };
+enum { SHORT_READ_BYTES = 4096, SMALL_FRAME_BYTES = 512 };
 
 /* ---- making ---- */
 
@@ -155,11 +155,10 @@ static ssize_t read_some(rpc_connection *c)
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-/* Passes the received bytes to libnghttp2, which calls the callbacks of session.c. */
-static void decode(rpc_connection *c, size_t size)
+/* After a read of `size` bytes, which libnghttp2 took (`good`) or not: chooses the size of the next
+ * read, and ends a connection whose frames are wrong. */
+static void judge_frames(rpc_connection *c, size_t size, bool good)
 {
-    c->frames = 0;
-    const bool good = rpc_frames_take(c, c->loop->read_buffer, size);
     const bool small = (size_t)c->frames * SMALL_FRAME_BYTES > size;
     c->read_size = small ? SHORT_READ_BYTES : RPC_READ_BYTES;
     if (!good && c->ending == NGHTTP2_NO_ERROR) {
@@ -176,46 +175,41 @@ static void decode(rpc_connection *c, size_t size)
     rpc_connection_touch(c);
 }
 
-static void read_all(rpc_connection *c)
+/* Goes on with the handshake of TLS; true once it is done. */
+static bool finish_handshake(rpc_connection *c, uint32_t events)
 {
-    ssize_t size = 0;
-    for (int i = 0; i < RECORDS_AT_ONCE; i++) {
-        size = read_some(c);
-        if (size <= 0) break;
-        c->heard_ns = td_monotonic_ns();
-        if (c->phase == RPC_OPEN && c->ending == NGHTTP2_NO_ERROR) decode(c, (size_t)size);
-        /* a record that GnuTLS holds already makes the socket ready for nothing */
-        if (c->tls == NULL || gnutls_record_check_pending(c->tls) == 0) break;
-        i -= i == RECORDS_AT_ONCE - 1;
-    }
-    if (size < 0) rpc_connection_close(c);
-}
-
-static void go_on_with_handshake(rpc_connection *c)
-{
-    const int result = rpc_tls_handshake(c);
-    if (result == 0) return;
+    const int result = events & (EPOLLERR | EPOLLHUP) ? -1 : rpc_tls_handshake(c);
+    if (result == 0) return false;
     if (result < 0 || !rpc_session_make(c)) {
         rpc_connection_close(c);
-        return;
+        return false;
     }
     c->phase = RPC_OPEN;
     rpc_connection_touch(c);
-    read_all(c);
+    return true;
 }
 
 void rpc_connection_ready(rpc_connection *c, uint32_t events)
 {
     if (c->phase == RPC_CLOSED) return;
     if (c->phase == RPC_HANDSHAKE) {
-        if (events & (EPOLLERR | EPOLLHUP))
-            rpc_connection_close(c);
-        else
-            go_on_with_handshake(c);
-        return;
+        if (!finish_handshake(c, events)) return;
+        events = EPOLLIN; /* the client's first record may have come with its last message */
     }
     if (events & EPOLLOUT) rpc_connection_touch(c);
-    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) read_all(c);
+    bool more = (events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0;
+    while (more) {
+        const ssize_t size = read_some(c);
+        if (size < 0) rpc_connection_close(c);
+        if (size <= 0) return;
+        c->heard_ns = td_monotonic_ns();
+        if (c->phase == RPC_OPEN && c->ending == NGHTTP2_NO_ERROR) {
+            const bool good = rpc_frames_take(c, c->loop->read_buffer, (size_t)size);
+            judge_frames(c, (size_t)size, good);
+        }
+        /* a record that GnuTLS holds already makes the socket ready for nothing */
+        more = c->tls != NULL && gnutls_record_check_pending(c->tls) > 0;
+    }
 }
 
 /* ---- writing ---- */

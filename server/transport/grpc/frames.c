@@ -58,6 +58,7 @@ static nghttp2_frame_hd parse_head(const uint8_t *h)
 bool rpc_frames_take(rpc_connection *c, const uint8_t *bytes, size_t size)
 {
     size_t taken = 0;
+    c->frames = 0;
     for (size_t at = 0; at < size && c->ending == NGHTTP2_NO_ERROR;) {
         const size_t rest = size - at;
         if (c->payload_left > 0) {

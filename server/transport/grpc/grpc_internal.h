@@ -367,8 +367,9 @@ const td_method *rpc_method_find(const char *path);
 
 /* ---- receive.c ---- */
 
-/* Bytes of messages came. */
-void rpc_receive_bytes(rpc_call *, const uint8_t *bytes, size_t size);
+/* Bytes of messages came: nghttp2_on_data_chunk_recv_callback. */
+int rpc_receive_data(nghttp2_session *, uint8_t flags, int32_t stream, const uint8_t *bytes,
+                     size_t size, void *connection);
 /* Hands the next message to the method if it was asked for and is there. */
 void rpc_receive(rpc_call *);
 /* Notifies the method that all of its messages were sent. */

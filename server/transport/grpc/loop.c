@@ -88,14 +88,14 @@ static bool run_posted(rpc_loop *loop)
     return any;
 }
 
-static void write_dirty(rpc_loop *loop)
+/* Takes the next connection with something to write off the list; NULL: there is none. */
+static rpc_connection *take_dirty(rpc_loop *loop)
 {
-    while (loop->dirty != NULL) {
-        rpc_connection *connection = loop->dirty;
-        loop->dirty = connection->next_dirty;
-        connection->dirty = false;
-        rpc_connection_write(connection);
-    }
+    rpc_connection *connection = loop->dirty;
+    if (connection == NULL) return NULL;
+    loop->dirty = connection->next_dirty;
+    connection->dirty = false;
+    return connection;
 }
 
 /* ---- waiting ---- */
@@ -138,19 +138,18 @@ static int wait_for_events(rpc_loop *loop, struct epoll_event *events, int64_t u
     return count > 0 ? count : 0;
 }
 
-static void run_event(rpc_loop *loop, const struct epoll_event *event)
+/* Serves an event of a listener or of the wake-up; false: the event is a connection's. */
+static bool serve_own_event(rpc_loop *loop, const struct epoll_event *event)
 {
     uint64_t number;
     for (int i = 0; loop->accepts && i < loop->rpc->listener_count; i++)
         if (event->data.ptr == &loop->rpc->listeners[i]) {
             rpc_accept(loop, i);
-            return;
+            return true;
         }
-    if (event->data.ptr == loop) {
-        while (read(loop->wake, &number, sizeof number) < 0 && errno == EINTR) continue;
-        return;
-    }
-    rpc_connection_ready(event->data.ptr, event->events);
+    if (event->data.ptr != loop) return false;
+    while (read(loop->wake, &number, sizeof number) < 0 && errno == EINTR) continue;
+    return true;
 }
 
 void rpc_loop_accept(rpc_loop *loop, bool on)
@@ -212,7 +211,7 @@ int64_t rpc_loop_turn(rpc_loop *loop)
     if (atomic_exchange(&loop->told, false)) obey(loop, now);
     if (now >= loop->tick_ns) tick(loop, now);
     run_posted(loop);
-    write_dirty(loop);
+    for (rpc_connection *c; (c = take_dirty(loop)) != NULL;) rpc_connection_write(c);
     free_ended(loop);
     return deadline < loop->tick_ns ? deadline : loop->tick_ns;
 }
@@ -227,7 +226,9 @@ static void *loop_run(void *context)
     while (!atomic_load(&loop->stop)) {
         const int count = wait_for_events(loop, events, until, spins, &average_ns);
         loop->messages = 0;
-        for (int i = 0; i < count; i++) run_event(loop, &events[i]);
+        for (int i = 0; i < count; i++)
+            if (!serve_own_event(loop, &events[i]))
+                rpc_connection_ready(events[i].data.ptr, events[i].events);
         until = rpc_loop_turn(loop);
     }
     /* the server is going: connections that are left are cut off */

@@ -56,7 +56,8 @@ static tb_status inflate_flat(const rpc_call *call, rpc_flat *flat, tb_error *er
     return TB_OK;
 }
 
-static void tell_message(rpc_call *call)
+/* The message to deliver, unpacked; NULL if it cannot be read, and then the call is refused. */
+static td_request *take_request(rpc_call *call)
 {
     td_call *base = &call->base;
     td_request *request = NULL;
@@ -72,10 +73,9 @@ static void tell_message(rpc_call *call)
         status = td_request_unpack(base->server, base->method->input, flat.base + flat.at,
                                    flat.size, &request, &error);
     rpc_flat_free(call->rpc, &flat);
-    if (status == TB_OK)
-        td_call_dispatch(base, request);
-    else
-        td_call_refuse(base, &error);
+    if (status == TB_OK) return request;
+    td_call_refuse(base, &error);
+    return NULL;
 }
 
 static void tell_half_closed(rpc_call *call)
@@ -108,7 +108,8 @@ static void tell(rpc_call *call, unsigned event)
     td_call_hold(&call->base);
     for (;;) {
         const unsigned events = atomic_exchange(&call->events, EVENT_TELLING);
-        if (events & EVENT_MESSAGE) tell_message(call);
+        td_request *request = events & EVENT_MESSAGE ? take_request(call) : NULL;
+        if (request != NULL) td_call_dispatch(&call->base, request);
         if (events & EVENT_HALF_CLOSED) tell_half_closed(call);
         if (events & EVENT_WRITABLE) tell_writable(call);
         unsigned expected = EVENT_TELLING;
@@ -156,21 +157,11 @@ static void refuse(rpc_call *call, const tb_error *error)
     td_call_refuse(&call->base, error);
 }
 
-void rpc_receive_bytes(rpc_call *call, const uint8_t *bytes, size_t size)
+/* Keeps bytes of a message; false if the call is refused for want of memory. */
+static bool keep_bytes(rpc_call *call, const uint8_t *bytes, size_t size)
 {
     td_rpc *rpc = call->rpc;
     tb_error error = {0};
-    call->unconsumed += size;
-    call->arrived_ns = call->connection->heard_ns;
-    if (call->http_status != NULL) {
-        rpc_send_http(call);
-        return;
-    }
-    if (atomic_load(&call->base.finished)) {
-        rpc_receive_drop(call);
-        consume(call, 0);
-        return;
-    }
     if (atomic_load(&rpc->incoming) + size > rpc->limits.incoming_bytes) {
         tb_fail(&error, TB_RESOURCE_EXHAUSTED,
                 "the server holds %zu bytes of other requests; try again later",
@@ -178,18 +169,41 @@ void rpc_receive_bytes(rpc_call *call, const uint8_t *bytes, size_t size)
         rpc_receive_drop(call);
         consume(call, 0);
         rpc_call_abort(call, &error, FULL_RETRY_S);
-        return;
+        return false;
     }
     if (tb_bytes_append(&call->arrived, bytes, size) != TB_OK) {
         tb_fail_memory(&error, size, "a request");
         refuse(call, &error);
-        return;
+        return false;
     }
     atomic_fetch_add(&rpc->incoming, size);
     call->accounted += size;
-    pthread_mutex_lock(&call->lock);
-    if (call->reading) rpc_loop_post(call);
-    pthread_mutex_unlock(&call->lock);
+    return true;
+}
+
+int rpc_receive_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *bytes,
+                     size_t size, void *connection)
+{
+    (void)flags, (void)connection;
+    rpc_call *call = nghttp2_session_get_stream_user_data(session, stream);
+    nghttp2_session_consume_connection(session, size);
+    if (call == NULL) {
+        nghttp2_session_consume_stream(session, stream, size);
+        return 0;
+    }
+    call->unconsumed += size;
+    call->arrived_ns = call->connection->heard_ns;
+    if (call->http_status != NULL) {
+        rpc_send_http(call);
+    } else if (atomic_load(&call->base.finished)) {
+        rpc_receive_drop(call);
+        consume(call, 0);
+    } else if (keep_bytes(call, bytes, size)) {
+        pthread_mutex_lock(&call->lock);
+        if (call->reading) rpc_loop_post(call);
+        pthread_mutex_unlock(&call->lock);
+    }
+    return 0;
 }
 
 /* Takes the first `size` bytes after the message prefix out of the received bytes. */
@@ -218,23 +232,6 @@ static bool take_message(rpc_call *call, size_t size, rpc_flat *flat)
     return true;
 }
 
-static void hand_over(rpc_call *call, const rpc_flat *flat)
-{
-    pthread_mutex_lock(&call->lock);
-    call->request = *flat;
-    call->reading = false;
-    pthread_mutex_unlock(&call->lock);
-    const bool large =
-        flat->size > (flat->compressed ? LARGE_COMPRESSED_BYTES : LARGE_MESSAGE_BYTES);
-    call->base.at_leisure = !large && call->loop->messages++ == 0;
-    if (large) {
-        td_call_hold(&call->base);
-        if (td_workers_post(call->rpc->workers, tell_on_worker, call, NULL) == TB_OK) return;
-        td_call_release(&call->base);
-    }
-    tell(call, EVENT_MESSAGE);
-}
-
 /* The length behind the prefix of the next message; false if it has to be refused. */
 static bool read_prefix(const rpc_call *call, size_t *size, bool *compressed, tb_error *error)
 {
@@ -256,10 +253,11 @@ static bool read_prefix(const rpc_call *call, size_t *size, bool *compressed, tb
     return false;
 }
 
-void rpc_receive(rpc_call *call)
+/* Takes the next message, if the method asked for one and it is complete. Otherwise false: the
+ * message is still to come, or the call's input has ended or is refused. */
+static bool next_message(rpc_call *call, rpc_flat *flat)
 {
     const size_t there = call->arrived.size - call->arrived_at;
-    rpc_flat flat = {0};
     tb_error error = {0};
     pthread_mutex_lock(&call->lock);
     const bool reading = call->reading;
@@ -267,18 +265,18 @@ void rpc_receive(rpc_call *call)
     if (atomic_load(&call->base.finished)) {
         rpc_receive_drop(call);
         consume(call, 0);
-        return;
+        return false;
     }
-    if (!reading) return;
+    if (!reading) return false;
     if (there == 0 && call->input_ended) {
         if (!call->end_told) tell(call, EVENT_HALF_CLOSED);
         call->end_told = true;
-        return;
+        return false;
     }
     size_t size = 0;
-    if (there >= RPC_PREFIX_BYTES && !read_prefix(call, &size, &flat.compressed, &error)) {
+    if (there >= RPC_PREFIX_BYTES && !read_prefix(call, &size, &flat->compressed, &error)) {
         refuse(call, &error);
-        return;
+        return false;
     }
     if (there < RPC_PREFIX_BYTES || there - RPC_PREFIX_BYTES < size) {
         if (call->input_ended) {
@@ -287,12 +285,28 @@ void rpc_receive(rpc_call *call)
         } else {
             consume(call, 0);
         }
-        return;
+        return false;
     }
-    if (!take_message(call, size, &flat)) {
-        tb_fail_memory(&error, size, "a message");
-        refuse(call, &error);
-        return;
+    if (take_message(call, size, flat)) return true;
+    tb_fail_memory(&error, size, "a message");
+    refuse(call, &error);
+    return false;
+}
+
+void rpc_receive(rpc_call *call)
+{
+    rpc_flat flat = {0};
+    if (!next_message(call, &flat)) return;
+    pthread_mutex_lock(&call->lock);
+    call->request = flat;
+    call->reading = false;
+    pthread_mutex_unlock(&call->lock);
+    const bool large = flat.size > (flat.compressed ? LARGE_COMPRESSED_BYTES : LARGE_MESSAGE_BYTES);
+    call->base.at_leisure = !large && call->loop->messages++ == 0;
+    if (large) {
+        td_call_hold(&call->base);
+        if (td_workers_post(call->rpc->workers, tell_on_worker, call, NULL) == TB_OK) return;
+        td_call_release(&call->base);
     }
-    hand_over(call, &flat);
+    tell(call, EVENT_MESSAGE);
 }

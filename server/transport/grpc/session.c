@@ -1,4 +1,5 @@
-/* HTTP/2 events of one connection: callbacks of libnghttp2.
+/* HTTP/2 events of one connection: callbacks of libnghttp2, but for the bytes of messages, which
+ * receive.c takes.
  *
  * libnghttp2 checks frames, states and headers by RFC 9113 and answers errors itself. Windows are
  * opened by hand: the connection's as bytes come, so that one stream cannot hold up the others, and a
@@ -102,20 +103,6 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
     return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *bytes,
-                   size_t size, void *context)
-{
-    (void)flags;
-    (void)context;
-    rpc_call *call = call_of(session, stream);
-    nghttp2_session_consume_connection(session, size);
-    if (call != NULL)
-        rpc_receive_bytes(call, bytes, size);
-    else
-        nghttp2_session_consume_stream(session, stream, size);
-    return 0;
-}
-
 /* Errors of a stream that the client made the server answer by RST_STREAM count like resets of its
  * own: otherwise frames that are wrong on purpose would begin work without end. */
 static bool is_provoked(uint32_t code)
@@ -164,7 +151,7 @@ tb_status rpc_session_prepare(td_rpc *rpc, tb_error *error)
     nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_received);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, rpc_receive_data);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, on_invalid_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_closed);
