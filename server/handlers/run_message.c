@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "session/session.h"
 
 /* protobuf-c points at texts and numbers that it only reads without saying const */
@@ -100,4 +101,28 @@ void td_benchmark_clear(td_benchmark *benchmark)
 {
     free((void *)(uintptr_t)benchmark->row.samples);
     benchmark->row.samples = NULL;
+}
+
+tb_status td_page_read(const td_call *call, const td_page_source *source, const void *query,
+                       const char *token, int32_t size, void *page, char next[DB_TOKEN_SIZE],
+                       tb_error *error)
+{
+    const int32_t most = source->rows_at_once;
+    char *rows = calloc((size_t)most, source->row_bytes);
+    if (rows == NULL) return tb_fail_memory(error, (size_t)most * source->row_bytes, "a list");
+    tb_status status = TB_OK;
+    uint64_t bytes = 0;
+    int32_t left = size;
+    do {
+        int32_t count = 0;
+        status =
+            source->list(call, query, token, rows, left < most ? left : most, &count, next, error);
+        if (status != TB_OK) break;
+        for (int32_t i = 0; i < count; i++)
+            bytes += source->add(page, rows + (size_t)i * source->row_bytes);
+        left -= count;
+        token = next;
+    } while (next[0] != '\0' && left > 0 && bytes < call->server->config->chunk_bytes);
+    free(rows);
+    return status;
 }

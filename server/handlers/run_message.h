@@ -34,4 +34,22 @@ typedef struct td_benchmark {
 void td_benchmark_describe(td_benchmark *);
 void td_benchmark_clear(td_benchmark *);
 
+/* ---- one page of a list in the store ---- */
+
+typedef struct td_page_source {
+    size_t row_bytes;
+    int32_t rows_at_once;
+    /* Reads at most `most` rows from `token` on; `next` begins with '\0' after the last row. */
+    tb_status (*list)(const td_call *, const void *query, const char *token, void *rows,
+                      int32_t most, int32_t *count, char next[DB_TOKEN_SIZE], tb_error *);
+    /* Adds a row to the page, which then owns its memory. Returns the bytes of its message. */
+    size_t (*add)(void *page, const void *row);
+} td_page_source;
+
+/* Reads at most `size` rows. The page ends early once it is as large as a chunk, so that the answer
+ * to a large page size stays one that every client takes. `next` gets the token of the next page, or begins with '\0'. */
+tb_status td_page_read(const td_call *, const td_page_source *, const void *query,
+                       const char *token, int32_t size, void *page, char next[DB_TOKEN_SIZE],
+                       tb_error *);
+
 #endif

@@ -10,10 +10,6 @@
 #include "handlers/run_message.h"
 #include "session/session.h"
 
-/* Rows read at once. A page ends early once it is as large as a chunk, so that the answer to a
- * large page size stays one that every client takes. */
-enum { ROWS_AT_ONCE = 50 };
-
 /* Owner of the runs that the caller may see; NULL: all owners. */
 static const char *visible_owner(const td_call *call)
 {
@@ -39,7 +35,7 @@ static tb_status read_filter(const td_call *call, const Tribo__V1__ListRunsReque
     return TB_OK;
 }
 
-/* Runs of a page as they are read. They stay where they are, for their messages point at them. */
+/* Runs of a page. A run does not move once it is described: its message points at it. */
 typedef struct run_page {
     td_run *runs;
     Tribo__V1__Run **pointers;
@@ -54,37 +50,32 @@ static void clear_page(run_page *page)
     free(page->pointers);
 }
 
+static tb_status list_rows(const td_call *call, const void *query, const char *token, void *rows,
+                           int32_t most, int32_t *count, char next[DB_TOKEN_SIZE], tb_error *error)
+{
+    return db_list_runs(call->server->db, query, token, rows, most, count, next, error);
+}
+
+static size_t add_run(void *context, const void *row)
+{
+    run_page *page = context;
+    td_run *run = &page->runs[page->count];
+    run->row = *(const db_run *)row;
+    td_run_describe(run);
+    page->pointers[page->count++] = &run->message;
+    return protobuf_c_message_get_packed_size(&run->message.base);
+}
+
 static tb_status read_page(const td_call *call, const db_run_filter *filter, const char *token,
                            int32_t size, run_page *page, tb_error *error)
 {
+    static const td_page_source RUNS = {
+        .row_bytes = sizeof(db_run), .rows_at_once = 50, .list = list_rows, .add = add_run};
     page->runs = calloc((size_t)size, sizeof *page->runs);
     page->pointers = calloc((size_t)size, sizeof(Tribo__V1__Run *));
-    db_run *rows = calloc(ROWS_AT_ONCE, sizeof *rows);
-    tb_status status = TB_OK;
-    if (page->runs == NULL || page->pointers == NULL || rows == NULL) {
-        status = tb_fail_memory(error, (size_t)size * sizeof *page->runs, "a list");
-        goto done;
-    }
-    uint64_t bytes = 0;
-    do {
-        const int32_t left = size - page->count;
-        int32_t count = 0;
-        status = db_list_runs(call->server->db, filter, token, rows,
-                              left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE, &count, page->next, error);
-        if (status != TB_OK) goto done;
-        for (int32_t i = 0; i < count; i++) {
-            td_run *run = &page->runs[page->count];
-            run->row = rows[i];
-            td_run_describe(run);
-            page->pointers[page->count++] = &run->message;
-            bytes += protobuf_c_message_get_packed_size(&run->message.base);
-        }
-        token = page->next;
-    } while (page->next[0] != '\0' && page->count < size &&
-             bytes < call->server->config->chunk_bytes);
-done:
-    free(rows);
-    return status;
+    if (page->runs == NULL || page->pointers == NULL)
+        return tb_fail_memory(error, (size_t)size * sizeof *page->runs, "a list");
+    return td_page_read(call, &RUNS, filter, token, size, page, page->next, error);
 }
 
 static void list_runs(td_call *call, td_request *request)

@@ -10,8 +10,6 @@
 #include "handlers/run_message.h"
 #include "session/session.h"
 
-enum { ROWS_AT_ONCE = 20 };
-
 /* ---- RecordBenchmark ---- */
 
 static tb_status copy_text(char *to, size_t size, const char *from, const char *field,
@@ -132,39 +130,34 @@ static void clear_page(benchmark_page *page)
     free(page->pointers);
 }
 
-/* A page ends early once it is as large as a chunk: each benchmark may have a thousand samples. */
+static tb_status list_rows(const td_call *call, const void *name, const char *token, void *rows,
+                           int32_t most, int32_t *count, char next[DB_TOKEN_SIZE], tb_error *error)
+{
+    return db_list_benchmarks(call->server->db, name, token, rows, most, count, next, error);
+}
+
+static size_t add_benchmark(void *context, const void *row)
+{
+    benchmark_page *page = context;
+    td_benchmark *benchmark = &page->benchmarks[page->count];
+    benchmark->row = *(const db_benchmark *)row;
+    td_benchmark_describe(benchmark);
+    page->pointers[page->count++] = &benchmark->message;
+    return protobuf_c_message_get_packed_size(&benchmark->message.base);
+}
+
 static tb_status read_page(const td_call *call, const char *name, const char *token, int32_t size,
                            benchmark_page *page, tb_error *error)
 {
+    static const td_page_source BENCHMARKS = {.row_bytes = sizeof(db_benchmark),
+                                              .rows_at_once = 20, /* of up to 1,000 samples each */
+                                              .list = list_rows,
+                                              .add = add_benchmark};
     page->benchmarks = calloc((size_t)size, sizeof *page->benchmarks);
     page->pointers = calloc((size_t)size, sizeof(Tribo__V1__Benchmark *));
-    db_benchmark *rows = calloc(ROWS_AT_ONCE, sizeof *rows);
-    tb_status status = TB_OK;
-    if (page->benchmarks == NULL || page->pointers == NULL || rows == NULL) {
-        status = tb_fail_memory(error, (size_t)size * sizeof *page->benchmarks, "a list");
-        goto done;
-    }
-    uint64_t bytes = 0;
-    do {
-        const int32_t left = size - page->count;
-        int32_t count = 0;
-        status = db_list_benchmarks(call->server->db, name, token, rows,
-                                    left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE, &count, page->next,
-                                    error);
-        if (status != TB_OK) goto done;
-        for (int32_t i = 0; i < count; i++) {
-            td_benchmark *benchmark = &page->benchmarks[page->count];
-            benchmark->row = rows[i];
-            td_benchmark_describe(benchmark);
-            page->pointers[page->count++] = &benchmark->message;
-            bytes += protobuf_c_message_get_packed_size(&benchmark->message.base);
-        }
-        token = page->next;
-    } while (page->next[0] != '\0' && page->count < size &&
-             bytes < call->server->config->chunk_bytes);
-done:
-    free(rows);
-    return status;
+    if (page->benchmarks == NULL || page->pointers == NULL)
+        return tb_fail_memory(error, (size_t)size * sizeof *page->benchmarks, "a list");
+    return td_page_read(call, &BENCHMARKS, name, token, size, page, page->next, error);
 }
 
 static void list_benchmarks(td_call *call, td_request *request)
