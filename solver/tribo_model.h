@@ -158,6 +158,7 @@ typedef struct tb_state tb_state;
 /* A world in the model's reference pose at rest, time 0. The model must outlive it. */
 tb_status tb_state_create(const tb_model *, tb_state **, tb_error *);
 void tb_state_destroy(tb_state *);
+/* The model that the state was made of; parameters of the state do not change it. */
 const tb_model *tb_state_model(const tb_state *);
 
 /* Resets the whole state to a keyframe (index), or to the reference pose (-1). */
@@ -254,11 +255,35 @@ tb_status tb_state_overlaps(const tb_state *, double slop, int32_t samples, tb_o
                             int32_t *count, tb_error *);
 void tb_overlaps_destroy(tb_overlap *); /* NULL is fine */
 
+/* Parameters of a world: numbers of its model that differ from world to world, for domain
+ * randomisation. A world with parameters steps as a world of a scene that is written with these
+ * values, in the same bytes, and costs a copy of the model's bodies, shapes and actuators. */
+typedef struct tb_parameters {
+    /* shapes: mu of the shape's surface, >= 0. The surface of a listed pair stays; a contact without
+     * friction has none, and a spin torque grows with mu */
+    double *friction;
+    /* bodies, kg; the inertia about the centre of mass scales with the mass. The world's is not
+     * used. A body without mass in the scene has no inertia to scale: its mass must be 0 */
+    double *mass;
+    double *gain, *bias; /* actuators x 3, as in tb_actuator_def; not of a muscle */
+} tb_parameters;
+
+/* Sets complete arrays; NULL: the present values stay. The parameters are part of the state:
+ * snapshots and forks have them, a reset keeps them, restoring replaces them. Contact history and
+ * caches stay, as after tb_state_set_q. INVALID_ARGUMENT, with the state unchanged, for numbers out
+ * of range. */
+tb_status tb_state_set_parameters(tb_state *, const tb_parameters *, tb_error *);
+/* Writes the present values into the arrays that are not NULL. */
+void tb_state_parameters(const tb_state *, const tb_parameters *);
+/* Gives a state the parameters of another state of the same model, in shared memory. */
+tb_status tb_state_share_parameters(tb_state *, const tb_state *from, tb_error *);
+
 /* A snapshot holds everything that the next step depends on, including the contact cache. A
  * restored state resumes bit-exactly. The caller frees `*bytes` by tb_bytes_destroy. Restoring
  * gives FAILED_PRECONDITION for a snapshot of another model or of a format that this build does
  * not read, DATA_LOSS for bytes that are damaged or no snapshot (snapshots carry a checksum,
- * except those of format 3, from older builds). On failure the state is unchanged. */
+ * except those of format 3, from older builds; those of worlds with parameters have format 5). On
+ * failure the state is unchanged. */
 tb_status tb_state_snapshot(const tb_state *, unsigned char **bytes, size_t *size, tb_error *);
 tb_status tb_state_restore(tb_state *, const unsigned char *bytes, size_t size, tb_error *);
 void tb_bytes_destroy(unsigned char *bytes);

@@ -68,4 +68,18 @@ typedef struct tb_variation {
 tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb_model **variant,
                         tb_error *error);
 
+/* Numbers of a model that its variants may change, each array complete. */
+typedef struct tb_model_values {
+    const double *friction;    /* shapes: mu of the shape's surface */
+    const double *mass;        /* bodies, kg */
+    const double *gain, *bias; /* actuators x 3, as in tb_actuator_def */
+} tb_model_values;
+
+/* Makes a variant with these values, in the numbers that a scene written with them compiles to; the
+ * inertia about the centre of mass scales with the mass. *variant is NULL where all values are the
+ * model's own. The values of the world and of a muscle are not used. The variant's hash is computed
+ * from the model's hash and the values. INVALID_ARGUMENT for a mass that no inverse exists for. */
+tb_status tb_model_vary_values(const tb_model *model, const tb_model_values *values,
+                               tb_model **variant, tb_error *error);
+
 #endif

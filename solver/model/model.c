@@ -85,7 +85,9 @@ const unsigned char *tb_model_bytes(const tb_model *model, size_t *size)
 
 int32_t tb_model_find(const tb_model *model, tb_handle_kind kind, const char *name)
 {
-    return name == NULL || name[0] == 0 ? -1 : tb_names_find(model->name_index, kind, name);
+    if (name == NULL || name[0] == 0) return -1;
+    return tb_names_find(model->origin != NULL ? model->origin->name_index : model->name_index,
+                         kind, name);
 }
 
 const char *tb_model_thing_name(const tb_model *model, tb_handle_kind kind, int32_t index)

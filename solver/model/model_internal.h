@@ -227,6 +227,12 @@ tb_status tb_compile_fluid(tb_compiler *compiler);     /* parts with fluid force
 tb_status
 tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
 
+/* Computes the constant inverses of a single free body; false if its inertia has none. */
+bool tb_tree_invert(tb_model_tree *tree, const tb_model_body *body, double armature);
+/* Period of a position servo about one axis of a rotation, whose target is defined up to whole
+ * turns (MuJoCo 4.0, XML reference, general/joint), in the servo's length unit; 0: no period. */
+double tb_actuator_period(const tb_model_joint *joints, const tb_model_actuator *actuator);
+
 tb_status tb_compile_warn(tb_compiler *compiler, const char *format, ...) TB_PRINTF(2, 3);
 /* Length of a tendon in the described pose. */
 double tb_compile_tendon_length(const tb_compiler *compiler, int32_t tendon);

@@ -103,8 +103,12 @@ typedef enum tb_state_array {
 /* The copy of a state that a device keeps between calls (backend/backend.h). */
 typedef struct tb_device_copy tb_device_copy;
 
+/* A variant of a model with a world's parameters, shared by forks. */
+typedef struct tb_state_variant tb_state_variant;
+
 struct tb_state {
-    const tb_model *model;
+    const tb_model *model;     /* of its steps: the variant's if there is one */
+    tb_state_variant *variant; /* NULL: the state has no parameters of its own */
     double time;
     int64_t steps;
     tb_status status; /* DIVERGED: frozen */
@@ -182,6 +186,23 @@ static inline uint32_t tb_course_arrays(const tb_course *course)
            (course->accelerations ? (uint32_t)TB_STATE_WRENCHES : 0) |
            (course->controls ? (uint32_t)TB_STATE_CONTROLS : 0);
 }
+
+/* ---- parameters of a world ---- */
+
+/* The model that the state was made of. */
+const tb_model *tb_variant_origin(const tb_state *state);
+tb_state_variant *tb_variant_share(tb_state_variant *variant); /* NULL is fine */
+void tb_variant_release(tb_state_variant *variant);
+/* Numbers that keep the parameters of a state's variant in a snapshot, and the numbers themselves:
+ * friction, masses, gains, biases. */
+size_t tb_variant_numbers(const tb_model *model);
+void tb_variant_write(const tb_state *state, double *numbers);
+/* A variant for numbers of a snapshot of the state's model; *variant is NULL where they are the
+ * model's own. DATA_LOSS for numbers out of range. */
+tb_status tb_variant_read(const tb_state *state, const void *numbers, tb_state_variant **variant,
+                          tb_error *error);
+/* Takes over the variant (NULL: the model itself). The state's numbers must be on the host. */
+void tb_variant_set(tb_state *state, tb_state_variant *variant);
 
 /* Reserves memory for `count` contact records of the present step, beside the last step's;
  * RESOURCE_EXHAUSTED if refused. */

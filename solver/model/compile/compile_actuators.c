@@ -82,9 +82,7 @@ static double norm3(const double *x)
     return sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
 }
 
-/* Period of a position servo about one axis of a rotation, whose target is defined up to whole
- * turns (MuJoCo 4.0, XML reference, general/joint), in the servo's length unit; 0: no period. */
-static double period_of(const tb_compiler *c, const tb_model_actuator *a)
+double tb_actuator_period(const tb_model_joint *joints, const tb_model_actuator *a)
 {
     const double turn = 2 * 3.14159265358979323846;
     if (a->orientation != TB_ORIENTATION_NONE) return 0;
@@ -95,7 +93,7 @@ static double period_of(const tb_compiler *c, const tb_model_actuator *a)
     if (!servo) return 0;
     if (a->transmission == TB_TRANSMISSION_SITE_TO_SITE && norm3(a->gear) == 0)
         return turn * norm3(a->gear + 3);
-    if (a->joint >= 0 && c->joints[a->joint].type == TB_JOINT_BALL) return turn * norm3(a->gear);
+    if (a->joint >= 0 && joints[a->joint].type == TB_JOINT_BALL) return turn * norm3(a->gear);
     return 0;
 }
 
@@ -183,7 +181,7 @@ static void set_law(tb_compiler *c, const tb_actuator_def *def, tb_model_actuato
     a->activation_limited = def->activation_limited;
     a->activation_lower = def->activation_lower;
     a->activation_upper = def->activation_upper;
-    a->period = period_of(c, a);
+    a->period = tb_actuator_period(c->joints, a);
 }
 
 /* ---- bounds of joints ---- */

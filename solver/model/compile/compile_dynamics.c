@@ -147,7 +147,24 @@ static bool has_passive_forces(const tb_compiler *c, int32_t index)
            dof->damping_polynomial[0] != 0 || dof->damping_polynomial[1] != 0;
 }
 
-/* The constant inverses of a single free body, and their roots. */
+bool tb_tree_invert(tb_model_tree *tree, const tb_model_body *body, double armature)
+{
+    tb_mat33 inertia = tb_m33_symmetric(body->inertia), inverse;
+    for (int i = 0; i < 3; i++) inertia.m[4 * i] += armature;
+    if (tb_m33_inverse(&inertia, &inverse) == 0) return false;
+    for (int i = 0; i < 3; i++) /* symmetric to the last bit */
+        for (int j = 0; j < i; j++) inverse.m[3 * i + j] = inverse.m[3 * j + i];
+    tb_mat33 root = inverse;
+    if (tb_cholesky(root.m, 3, 3) != 3) return false;
+    root.m[1] = root.m[2] = root.m[5] = 0;
+    tree->inverse_mass = 1 / (body->mass + armature);
+    tree->inverse_mass_root = sqrt(tree->inverse_mass);
+    memcpy(tree->inverse_inertia, inverse.m, sizeof tree->inverse_inertia);
+    memcpy(tree->inverse_root, root.m, sizeof tree->inverse_root);
+    return true;
+}
+
+/* Recognizes a single free body whose mass matrix is constant. */
 static void set_single_free(tb_compiler *c, tb_model_tree *tree)
 {
     tb_model_body *body = &c->bodies[tree->body];
@@ -163,20 +180,7 @@ static void set_single_free(tb_compiler *c, tb_model_tree *tree)
     if (!(tb_v3_length2(com) <= 1e-24 * gyration2)) return;
     memset(body->com, 0, sizeof body->com);
 
-    const double armature = c->dofs[tree->dof].armature;
-    tb_mat33 inertia = tb_m33_symmetric(body->inertia), inverse;
-    for (int i = 0; i < 3; i++) inertia.m[4 * i] += armature;
-    if (tb_m33_inverse(&inertia, &inverse) == 0) return;
-    for (int i = 0; i < 3; i++) /* symmetric to the last bit */
-        for (int j = 0; j < i; j++) inverse.m[3 * i + j] = inverse.m[3 * j + i];
-    tb_mat33 root = inverse;
-    if (tb_cholesky(root.m, 3, 3) != 3) return;
-    root.m[1] = root.m[2] = root.m[5] = 0;
-    tree->single_free = true;
-    tree->inverse_mass = 1 / (body->mass + armature);
-    tree->inverse_mass_root = sqrt(tree->inverse_mass);
-    memcpy(tree->inverse_inertia, inverse.m, sizeof tree->inverse_inertia);
-    memcpy(tree->inverse_root, root.m, sizeof tree->inverse_root);
+    tree->single_free = tb_tree_invert(tree, body, c->dofs[tree->dof].armature);
 }
 
 /* A free joint has no limits, even if its definition sets them. */

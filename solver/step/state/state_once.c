@@ -144,6 +144,7 @@ void tb_state_destroy(tb_state *state)
     tb_state_drop_device_copy(state);
     release_contacts(state->contacts);
     release_contacts(state->next_contacts);
+    tb_variant_release(state->variant);
     free(state);
 }
 
@@ -187,7 +188,7 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
 
 const tb_model *tb_state_model(const tb_state *state)
 {
-    return state->model;
+    return tb_variant_origin(state);
 }
 
 double tb_state_time(const tb_state *state)
@@ -414,8 +415,8 @@ double tb_state_limit_impulse(const tb_state *state, int32_t joint)
 /* ---- snapshots ---- */
 
 /* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the
- * end */
-enum { SNAPSHOT_VERSION = 4, SNAPSHOT_WITHOUT_CHECKSUM = 3 };
+ * end; 5: parameters behind the contacts */
+enum { SNAPSHOT_VERSION = 4, SNAPSHOT_WITHOUT_CHECKSUM = 3, SNAPSHOT_WITH_PARAMETERS = 5 };
 static const uint64_t HASH_START = 0xcbf29ce484222325u;
 
 static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
@@ -442,9 +443,9 @@ static snapshot_header make_header(const tb_state *s)
     snapshot_header h;
     memset(&h, 0, sizeof h);
     memcpy(h.magic, SNAPSHOT_MAGIC, sizeof h.magic);
-    h.version = SNAPSHOT_VERSION;
+    h.version = s->variant ? SNAPSHOT_WITH_PARAMETERS : SNAPSHOT_VERSION;
     h.status = (uint32_t)s->status;
-    memcpy(h.sha256, tb_model_sha256(s->model), sizeof h.sha256);
+    memcpy(h.sha256, tb_variant_origin(s)->sha256, sizeof h.sha256);
     h.number_of_numbers = s->number_of_numbers;
     h.number_of_contacts = (uint64_t)s->number_of_contacts;
     h.time = s->time;
@@ -474,12 +475,17 @@ tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t
     const snapshot_header h = make_header(state);
     const size_t numbers = state->number_of_numbers * sizeof(double);
     const size_t contacts = (size_t)state->number_of_contacts * sizeof *state->contacts;
-    *size = sizeof h + numbers + contacts + sizeof(uint64_t);
+    const size_t parameters =
+        state->variant ? tb_variant_numbers(state->model) * sizeof(double) : 0;
+    *size = sizeof h + numbers + contacts + parameters + sizeof(uint64_t);
     *bytes = malloc(*size);
     if (!*bytes) return tb_fail_memory(error, *size, "a snapshot");
     memcpy(*bytes, &h, sizeof h);
     memcpy(*bytes + sizeof h, state->numbers, numbers);
     if (contacts) memcpy(*bytes + sizeof h + numbers, state->contacts, contacts);
+    /* all that lies before is a multiple of 8 bytes */
+    if (parameters)
+        tb_variant_write(state, (double *)(void *)(*bytes + sizeof h + numbers + contacts));
     const uint64_t checksum = hash_words(HASH_START, *bytes, *size - sizeof checksum);
     memcpy(*bytes + *size - sizeof checksum, &checksum, sizeof checksum);
     return TB_OK;
@@ -499,11 +505,11 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
     memcpy(&h, bytes, sizeof h);
     if (memcmp(h.magic, SNAPSHOT_MAGIC, sizeof h.magic) != 0)
         return tb_fail(error, TB_DATA_LOSS, "not a snapshot");
-    if (h.version != SNAPSHOT_VERSION && h.version != SNAPSHOT_WITHOUT_CHECKSUM)
+    if (h.version < SNAPSHOT_WITHOUT_CHECKSUM || h.version > SNAPSHOT_WITH_PARAMETERS)
         return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "snapshot version %u, this build reads %d and %d", h.version,
-                       SNAPSHOT_WITHOUT_CHECKSUM, SNAPSHOT_VERSION);
-    if (h.version == SNAPSHOT_VERSION) {
+                       "snapshot version %u, this build reads %d to %d", h.version,
+                       SNAPSHOT_WITHOUT_CHECKSUM, SNAPSHOT_WITH_PARAMETERS);
+    if (h.version != SNAPSHOT_WITHOUT_CHECKSUM) {
         uint64_t checksum = 0;
         if (size < sizeof h + sizeof checksum)
             return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
@@ -513,14 +519,18 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
             return tb_fail(error, TB_DATA_LOSS,
                            "the snapshot's bytes have changed: its checksum is another");
     }
-    if (memcmp(h.sha256, tb_model_sha256(state->model), sizeof h.sha256) != 0)
+    const tb_model *origin = tb_variant_origin(state);
+    if (memcmp(h.sha256, origin->sha256, sizeof h.sha256) != 0)
         return tb_fail(error, TB_FAILED_PRECONDITION,
                        "the snapshot is of model %.12s, the state of %.12s: of another scene, or "
                        "compiled by another version",
-                       h.sha256, tb_model_sha256(state->model));
+                       h.sha256, origin->sha256);
     const size_t numbers = state->number_of_numbers * sizeof(double);
+    const size_t parameters =
+        h.version == SNAPSHOT_WITH_PARAMETERS ? tb_variant_numbers(origin) * sizeof(double) : 0;
     if (h.number_of_numbers != state->number_of_numbers || h.number_of_contacts > INT32_MAX ||
-        size != sizeof h + numbers + (size_t)h.number_of_contacts * sizeof(tb_contact_record))
+        size != sizeof h + numbers + parameters +
+                    (size_t)h.number_of_contacts * sizeof(tb_contact_record))
         return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes does not fit its header",
                        size);
 
@@ -532,10 +542,17 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
         if (r.shape_a < 0 || r.shape_a >= shapes || r.shape_b < 0 || r.shape_b >= shapes)
             return tb_fail(error, TB_DATA_LOSS, "the snapshot names a shape that does not exist");
     }
-    const tb_status status = tb_state_replace_contacts(state, (int32_t)h.number_of_contacts);
-    if (status != TB_OK) return tb_fail_memory(error, size, "a snapshot's contacts");
+    tb_state_variant *variant = NULL;
+    tb_status status = TB_OK;
+    if (parameters) status = tb_variant_read(state, bytes + size - parameters, &variant, error);
+    if (status != TB_OK) return status;
+    if (tb_state_replace_contacts(state, (int32_t)h.number_of_contacts) != TB_OK) {
+        tb_variant_release(variant);
+        return tb_fail_memory(error, size, "a snapshot's contacts");
+    }
 
     tb_state_mark_host_newer(state, TB_STATE_ALL);
+    if (variant || state->variant) tb_variant_set(state, variant);
     memcpy(state->numbers, bytes + sizeof h, numbers);
     state->number_of_contacts = (int32_t)h.number_of_contacts;
     if (h.number_of_contacts)
@@ -552,6 +569,7 @@ tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
     const tb_status status = allocate(state->model, fork, error);
     if (status != TB_OK) return status;
     tb_state *f = *fork;
+    f->variant = tb_variant_share(state->variant);
     memcpy(f->numbers, state->numbers, state->number_of_numbers * sizeof(double));
     f->number_of_contacts = state->number_of_contacts;
     if (state->number_of_contacts && !(state->device_newer & TB_STATE_CONTACTS)) {
@@ -574,7 +592,8 @@ uint64_t tb_state_hash(const tb_state *state)
 {
     if (tb_state_sync_to_host(state, TB_STATE_ALL, NULL) != TB_OK) return 0; /* of a lost device */
     snapshot_header h = make_header(state);
-    h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* recorded hashes stay valid */
+    if (!state->variant) h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* recorded hashes stay valid */
+    memcpy(h.sha256, state->model->sha256, sizeof h.sha256);
     uint64_t hash = hash_words(HASH_START, &h, sizeof h);
     hash = hash_words(hash, state->numbers, state->number_of_numbers * sizeof(double));
     return hash_words(hash, state->contacts,

@@ -160,6 +160,53 @@ START_TEST(a_world_goes_from_backend_to_backend)
 }
 END_TEST
 
+/* Parameters of a world (friction, mass) change between calls: resident, with a fork that keeps its
+ * own, and as worlds of the processor. */
+START_TEST(worlds_of_one_batch_have_their_own_parameters)
+{
+    enum { WORLDS = 6 };
+    const bool played = find_card();
+    tb_model *model = boxes();
+    tb_error error = {0};
+    tb_state *a[WORLDS + 1], *b[WORLDS + 1], *c[WORLDS + 1];
+    tb_stepper *stays = resident_stepper(0), *plain = plain_stepper(),
+               *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    for (int i = 0; i < WORLDS; i++)
+        a[i] = state_of(model), b[i] = state_of(model), c[i] = state_of(model);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < WORLDS; i++) {
+            double friction[5] = {0.02 * (i % 3), 0.1, 0.3, 0.2, 0.1 * i};
+            double mass[5] = {0, 1 + i % 2, 2 + round, 3, 1};
+            const tb_parameters p = {.friction = friction, .mass = round % 2 ? NULL : mass};
+            TEST_OK(tb_state_set_parameters(a[i], &p, &error), &error);
+            TEST_OK(tb_state_set_parameters(b[i], &p, &error), &error);
+            TEST_OK(tb_state_set_parameters(c[i], &p, &error), &error);
+            push(a[i], i), push(b[i], i), push(c[i], i);
+        }
+        TEST_OK(tb_step_batch(stays, a, WORLDS, 20, NULL, &error), &error);
+        TEST_OK(tb_step_batch(plain, b, WORLDS, 20, NULL, &error), &error);
+        TEST_OK(tb_step_batch(cpu, c, WORLDS, 20, NULL, &error), &error);
+    }
+    TEST_OK(tb_state_fork(a[2], &a[WORLDS], &error), &error);
+    TEST_OK(tb_state_fork(b[2], &b[WORLDS], &error), &error);
+    TEST_OK(tb_state_fork(c[2], &c[WORLDS], &error), &error);
+    TEST_OK(tb_step_batch(stays, a, WORLDS + 1, 20, NULL, &error), &error);
+    TEST_OK(tb_step_batch(plain, b, WORLDS + 1, 20, NULL, &error), &error);
+    TEST_OK(tb_step_batch(cpu, c, WORLDS + 1, 20, NULL, &error), &error);
+    const tb_model_counts n = tb_model_count(model);
+    for (int i = 0; i <= WORLDS; i++) {
+        ck_assert_uint_eq(tb_state_hash(a[i]), tb_state_hash(b[i]));
+        for (int k = 0; k < n.coordinates; k++)
+            TEST_NEAR(tb_state_q(a[i])[k], tb_state_q(c[i])[k], played ? 0 : 1e-9);
+        if (i > 0 && i < WORLDS)
+            ck_assert_mem_ne(tb_state_q(a[i]), tb_state_q(a[0]), sizeof(double));
+        tb_state_destroy(a[i]), tb_state_destroy(b[i]), tb_state_destroy(c[i]);
+    }
+    tb_stepper_destroy(stays), tb_stepper_destroy(plain), tb_stepper_destroy(cpu);
+    tb_model_destroy(model);
+}
+END_TEST
+
 /* ---- on the played card, whose memory and number can be chosen ---- */
 
 START_TEST(short_of_memory_the_oldest_leave_and_come_back)
@@ -290,7 +337,7 @@ START_TEST(a_lost_card_says_so_to_steppers_and_readers)
 END_TEST
 
 TEST_MAIN(worlds_stay_until_somebody_reads, what_the_host_sets_goes_there_alone,
-          forks_are_made_there_and_go_their_own_ways, a_world_goes_from_backend_to_backend,
-          short_of_memory_the_oldest_leave_and_come_back,
+          worlds_of_one_batch_have_their_own_parameters, forks_are_made_there_and_go_their_own_ways,
+          a_world_goes_from_backend_to_backend, short_of_memory_the_oldest_leave_and_come_back,
           a_world_larger_than_the_card_is_refused_and_stays_as_it_is, worlds_move_between_cards,
           a_lost_card_says_so_to_steppers_and_readers)
