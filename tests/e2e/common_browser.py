@@ -134,8 +134,12 @@ class Browser:
         if self._session and not method.startswith(("Target.", "Browser.")):
             message["sessionId"] = self._session
         data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self._send, data) :]
+        try:
+            while data:
+                data = data[os.write(self._send, data) :]
+        except BrokenPipeError as error:
+            log = self._log.read_text()[-3000:]
+            raise BrokenPipeError(f"chromium has ended; its log:\n{log}") from error
         end = time.monotonic() + PATIENCE
         while True:
             answer = self._next(end)

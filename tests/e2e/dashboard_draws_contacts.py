@@ -67,6 +67,38 @@ def check_arrows(report: Report, browser: Browser, session: tribo.Session) -> No
     report.equal(browser.run(COLOURS), [STICK] * 4, "colours at rest")
 
 
+#: Shares of the picture's pixels that a difference of 12 of 255 is seen in: between one mesh of all
+#: instances and the instances themselves, and between these and no bodies at all.
+DRAWN_ALIKE = """(async () => {
+  const { view } = tribodView;
+  const flat = view.scene.getObjectByName("flat bodies");
+  const pixels = async () => {
+    const picture = await createImageBitmap(await view.picture());
+    const canvas = new OffscreenCanvas(picture.width, picture.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(picture, 0, 0);
+    return context.getImageData(0, 0, picture.width, picture.height).data;
+  };
+  const differ = (a, b) => a.filter((x, i) => Math.abs(x - b[i]) > 12).length / a.length;
+  const first = await pixels();
+  flat.visible = false;
+  const none = await pixels();
+  const before = view.bodies.instances.map(mesh => mesh.layers.mask);
+  view.bodies.instances.forEach(mesh => mesh.layers.set(0));
+  const instances = await pixels();
+  view.bodies.instances.forEach((mesh, i) => mesh.layers.mask = before[i]);
+  flat.visible = true;
+  return [differ(first, instances), differ(none, instances)];
+})()"""
+
+
+def check_drawing(report: Report, browser: Browser) -> None:
+    """By software instances are drawn as one mesh, which looks as they do."""
+    alike, none = browser.run(DRAWN_ALIKE)
+    report.check(none > 0.01, f"without bodies {none:.1%} of the picture differ")
+    report.check(alike < 0.1 * none, f"one mesh and its instances differ in {alike:.2%}")
+
+
 def check_sliding(report: Report, browser: Browser, session: tribo.Session) -> None:
     """A box that slides is drawn in the colour of slip, with friction against its motion."""
     state = session.state()
@@ -181,6 +213,8 @@ def run(report: Report, folder: Path) -> None:
         browser.open(f"http://{daemon.http}/#/live/{session.id}")
         with report.case("arrows"):
             check_arrows(report, browser, session)
+        with report.case("drawing"):
+            check_drawing(report, browser)
         with report.case("sliding"):
             check_sliding(report, browser, session)
         with report.case("choosing"):

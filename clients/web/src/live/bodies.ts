@@ -5,12 +5,14 @@ import {
   Group,
   InstancedMesh,
   Matrix4,
+  MeshBasicMaterial,
   MeshLambertMaterial,
   Quaternion,
   Vector3,
 } from "three";
 
 import { type GetSceneResponse, type ShapeInfo, ShapeType } from "../../generated/tribo/v1/simulation_pb";
+import { Flat, type Light, UNDRAWN } from "./flat";
 import { type Frame, POSE } from "./frame";
 import { type Assets, drawn } from "./geometry";
 
@@ -87,16 +89,25 @@ export class Bodies extends Group {
   private readonly batches: Batch[] = [];
   private readonly bodies: number;
   private readonly worlds: number;
+  /** Of the batches on the layer UNDRAWN. */
+  private readonly flat: Flat;
   private chosen: Picked | undefined;
 
-  constructor(scene: GetSceneResponse, assets: Assets, worlds: number) {
+  constructor(
+    scene: GetSceneResponse,
+    assets: Assets,
+    worlds: number,
+    private readonly coarse: boolean,
+    light: Light,
+  ) {
     super();
+    this.flat = new Flat("flat bodies", new MeshBasicMaterial(), light);
     this.name = "bodies";
     this.bodies = scene.bodies.length;
     this.worlds = worlds;
     const groups = new Map<string, { make: () => BufferGeometry; entries: Entry[]; opacity: number; plane: boolean }>();
     scene.shapeInfos.forEach((shape, index) => {
-      const how = drawn(shape, assets);
+      const how = drawn(shape, assets, coarse);
       const opacity = shape.colour[3] ?? 1;
       if (!how || opacity === 0) return;
       const key = `${how.key} ${String(opacity)}`;
@@ -116,12 +127,15 @@ export class Bodies extends Group {
       });
     });
     for (const group of groups.values()) this.addBatch(group);
+    if (coarse) this.add(this.flat);
   }
 
   private addBatch(group: { make: () => BufferGeometry; entries: Entry[]; opacity: number; plane: boolean }): void {
     // one plane is enough for all worlds of a grid that stand on it
     const rows = group.plane ? 1 : this.worlds;
-    const material = new MeshLambertMaterial({
+    // a plane has the same light everywhere
+    const Material = this.coarse && group.plane ? MeshBasicMaterial : MeshLambertMaterial;
+    const material = new Material({
       transparent: group.opacity < 1,
       opacity: group.opacity,
       // the grid lies on planes
@@ -166,6 +180,18 @@ export class Bodies extends Group {
   choose(picked: Picked | undefined): void {
     this.chosen = picked;
     for (const batch of this.batches) this.paint(batch);
+    this.flatten();
+  }
+
+  /** Those of the batches that are neither planes nor transparent nor wires, in coarse drawing. */
+  private flatten(): void {
+    if (!this.coarse) return;
+    this.flat.update(this.instances.filter((mesh) => mesh.layers.isEnabled(UNDRAWN)));
+  }
+
+  /** The shapes, by geometry and material. */
+  get instances(): InstancedMesh[] {
+    return this.batches.map(({ mesh }) => mesh);
   }
 
   show(frame: Frame, offsets: Offsets): void {
@@ -184,6 +210,7 @@ export class Bodies extends Group {
       mesh.instanceMatrix.needsUpdate = true;
       mesh.boundingSphere = null;
     }
+    this.flatten();
   }
 
   /** The part of an instance that a ray has hit. */
@@ -208,7 +235,10 @@ export class Bodies extends Group {
       material.transparent = material.opacity < 1;
       material.depthWrite = material.opacity === 1;
       material.needsUpdate = true;
+      const flat = this.coarse && !plane && !material.wireframe && !material.transparent;
+      mesh.layers.set(flat ? UNDRAWN : 0);
     }
+    this.flatten();
   }
 
   release(): void {
@@ -217,5 +247,6 @@ export class Bodies extends Group {
       (mesh.material as MeshLambertMaterial).dispose();
       mesh.dispose();
     }
+    this.flat.release();
   }
 }

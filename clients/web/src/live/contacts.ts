@@ -20,6 +20,7 @@ import {
 import { ContactStatus } from "../../generated/tribo/v1/common_pb";
 import type { GetSceneResponse } from "../../generated/tribo/v1/simulation_pb";
 import type { Offsets, Picked } from "./bodies";
+import { Flat, UNDRAWN } from "./flat";
 import type { ContactSet, Frame } from "./frame";
 
 export const STATUS_COLOURS: Record<number, string> = {
@@ -37,6 +38,8 @@ const HEAD_LENGTH = 3.2;
 const HEAD_SHARE = 0.4;
 const HEAD_WIDTH = 1.1;
 const SHAFT_WIDTH = 0.38;
+/** An arrow is seen if it is longer than this, over the size of a point. */
+const SEEN = 0.05;
 const FIRST_CAPACITY = 64;
 
 export interface ContactOptions {
@@ -121,18 +124,27 @@ export class ContactView extends Group {
   private readonly heads: Instances;
   private readonly cones: Instances;
   private readonly colours: Record<number, Color>;
+  /** Of points, shafts and heads, in coarse drawing. */
+  private readonly flat = new Flat("flat contacts", material());
 
-  constructor(private readonly scene: GetSceneResponse) {
+  /** `coarse`: marks of as few vertices as show what they mean. */
+  constructor(
+    private readonly scene: GetSceneResponse,
+    private readonly coarse: boolean,
+  ) {
     super();
     this.name = "contacts";
     // shafts, heads and cones begin at the origin and reach to y = 1
-    const shaft = new CylinderGeometry(1, 1, 1, 6, 1, true).translate(0, 0.5, 0);
-    const head = new ConeGeometry(1, 1, 8).translate(0, 0.5, 0);
+    const shaft = new CylinderGeometry(1, 1, 1, coarse ? 3 : 6, 1, true).translate(0, 0.5, 0);
+    const head = new ConeGeometry(1, 1, coarse ? 4 : 8).translate(0, 0.5, 0);
+    const point = coarse ? new SphereGeometry(1, 4, 2) : new SphereGeometry(1, 8, 6);
     const cone = new ConeGeometry(1, 1, 24, 1, true).rotateX(Math.PI).translate(0, 0.5, 0);
     this.cones = new Instances(this, "friction cones", cone, material(0.22));
-    this.points = new Instances(this, "contact points", new SphereGeometry(1, 8, 6), material());
+    this.points = new Instances(this, "contact points", point, material());
     this.shafts = new Instances(this, "force arrows", shaft, material());
     this.heads = new Instances(this, "force heads", head, material());
+    this.flat.renderOrder = 1;
+    this.add(this.flat);
     this.colours = Object.fromEntries(
       Object.entries(STATUS_COLOURS).map(([status, colour]) => [status, new Color(colour)]),
     );
@@ -153,7 +165,7 @@ export class ContactView extends Group {
   /** An arrow along `direction` (N) from `from`. */
   private arrow(options: ContactOptions, colour: Color): void {
     const force = direction.length();
-    if (!(force * options.scale > 0)) return;
+    if (!(force * options.scale > SEEN * options.size)) return;
     turn.setFromUnitVectors(UP, direction.divideScalar(force));
     const length = force * options.scale;
     const width = Math.min(options.size, length / 4);
@@ -216,6 +228,10 @@ export class ContactView extends Group {
     this.shafts.end(true);
     this.heads.end(true);
     this.cones.end(options.cones);
+    if (!this.coarse) return;
+    const drawn = [this.points, this.shafts, this.heads].map(({ mesh }) => mesh);
+    for (const mesh of drawn) mesh.layers.set(UNDRAWN);
+    this.flat.update(drawn.filter((mesh) => mesh.visible));
   }
 
   get pointMesh(): InstancedMesh {

@@ -1,5 +1,5 @@
 // Downloads of the view: numbers as CSV, a frame as glTF, a picture. mcap.ts writes recordings.
-import { Color, type InstancedMesh, Matrix4, Mesh, MeshStandardMaterial, Scene } from "three";
+import { Color, Matrix4, Mesh, MeshStandardMaterial, Scene } from "three";
 
 import { ContactStatus } from "../../generated/tribo/v1/common_pb";
 import { word } from "../format";
@@ -54,8 +54,7 @@ function plainScene(bodies: Bodies): Scene {
   scene.rotation.x = -Math.PI / 2;
   const matrix = new Matrix4();
   const colour = new Color();
-  for (const child of bodies.children) {
-    const instances = child as InstancedMesh;
+  for (const instances of bodies.instances) {
     if (instances.userData["plane"] === true) continue;
     for (let i = 0; i < instances.count; i++) {
       instances.getMatrixAt(i, matrix);

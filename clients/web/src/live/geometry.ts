@@ -84,8 +84,10 @@ export async function fetchAssets(
   return new Map(digests.map((sha256, i) => [sha256, answers[i]] as [string, GetAssetResponse]));
 }
 
-/** How a shape is drawn; undefined: nothing is known to draw. */
-export function drawn(shape: ShapeInfo, assets: Assets): Drawn | undefined {
+/** How a shape is drawn; undefined: nothing is known to draw. `coarse`: round shapes by a third of
+ * the vertices, which are what a machine without a card spends its time on. */
+export function drawn(shape: ShapeInfo, assets: Assets, coarse: boolean): Drawn | undefined {
+  const ball = () => (coarse ? new SphereGeometry(1, 12, 8) : new SphereGeometry(1, 24, 16));
   const [a, b, c] = [size(shape, 0), size(shape, 1), size(shape, 2)];
   switch (shape.type) {
     case ShapeType.PLANE:
@@ -95,22 +97,22 @@ export function drawn(shape: ShapeInfo, assets: Assets): Drawn | undefined {
         make: () => new PlaneGeometry(1, 1),
       };
     case ShapeType.SPHERE:
-      return { key: "sphere", scale: [a, a, a], make: () => new SphereGeometry(1, 24, 16) };
+      return { key: "sphere", scale: [a, a, a], make: ball };
     case ShapeType.ELLIPSOID:
-      return { key: "sphere", scale: [a, b, c], make: () => new SphereGeometry(1, 24, 16) };
+      return { key: "sphere", scale: [a, b, c], make: ball };
     case ShapeType.BOX:
       return { key: "box", scale: [a, b, c], make: () => new BoxGeometry(2, 2, 2) };
     case ShapeType.CYLINDER:
       return {
         key: "cylinder",
         scale: [a, a, b],
-        make: () => upright(new CylinderGeometry(1, 1, 2, 28)),
+        make: () => upright(new CylinderGeometry(1, 1, 2, coarse ? 12 : 28)),
       };
     case ShapeType.CAPSULE:
       return {
         key: `capsule ${String(a)} ${String(b)}`,
         scale: [1, 1, 1],
-        make: () => upright(new CapsuleGeometry(a, 2 * b, 8, 18)),
+        make: () => upright(coarse ? new CapsuleGeometry(a, 2 * b, 3, 10) : new CapsuleGeometry(a, 2 * b, 8, 18)),
       };
     default: {
       const asset = assets.get(shape.meshSha256);

@@ -22,6 +22,7 @@ import { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 import { type GetSceneResponse, ShapeType } from "../../generated/tribo/v1/simulation_pb";
 import { Bodies, localMatrix, type Offsets, type Picked, poseMatrix } from "./bodies";
 import { ContactView } from "./contacts";
+import { type Light, UNDRAWN } from "./flat";
 import { type Frame, POSE } from "./frame";
 import type { Assets } from "./geometry";
 import { type Options } from "./options";
@@ -32,6 +33,7 @@ import { forcesOf } from "./picked";
 Object3D.DEFAULT_UP.set(0, 0, 1);
 
 const UNSCALED = [1, 1, 1] as const;
+const TOWARDS_SUN = new Vector3(-1.2, -1, 2.6).normalize();
 
 export interface Hit {
   body?: Picked;
@@ -82,6 +84,8 @@ export class View {
   private radius = 1;
   private dirty = true;
   private stale = false;
+  /** m/N, of the arrows as they are placed. */
+  arrowScale = 0;
   private animation = 0;
 
   constructor(
@@ -93,8 +97,8 @@ export class View {
   ) {
     this.renderer = new WebGLRenderer({ canvas, antialias: !this.pace.slow });
     this.renderer.shadowMap.type = PCFShadowMap;
-    this.bodies = new Bodies(model, assets, worlds);
-    this.contacts = new ContactView(model);
+    this.bodies = new Bodies(model, assets, worlds, this.pace.slow, this.lightOfBodies());
+    this.contacts = new ContactView(model, this.pace.slow);
     this.overlays = new Overlays(model, assets, (shape) => localMatrix(shape, UNSCALED));
     this.orbit = new OrbitControls(this.camera, canvas);
     this.orbit.enableDamping = false;
@@ -133,11 +137,6 @@ export class View {
     this.dirty = true;
   }
 
-  /** m/N, of the arrows. */
-  get arrowScale(): number {
-    return this.options.scale;
-  }
-
   setOptions(options: Options): void {
     this.options = options;
     const shadows = options.shadows && !this.pace.slow;
@@ -163,6 +162,7 @@ export class View {
     const sized = { ...options, size: 0.012 * this.radius * options.pointSize };
     this.bodies.show(frame, this.offsets);
     this.contacts.show(frame, this.offsets, sized, this.chosen);
+    this.arrowScale = sized.scale;
     this.overlays.show(frame, this.offsets, sized);
     this.followBody();
     this.dirty = true;
@@ -218,8 +218,18 @@ export class View {
     this.followed = undefined;
   }
 
+  private lightOfBodies(): Light {
+    const { sky, sun } = this;
+    return {
+      sky: sky.color.clone().multiplyScalar(sky.intensity),
+      ground: sky.groundColor.clone().multiplyScalar(sky.intensity),
+      sun: sun.color.clone().multiplyScalar(sun.intensity),
+      towardsSun: TOWARDS_SUN,
+    };
+  }
+
   private light(middle: Vector3, reach: number): void {
-    this.sun.position.copy(middle).add(new Vector3(-1.2, -1, 2.6).multiplyScalar(reach));
+    this.sun.position.copy(middle).addScaledVector(TOWARDS_SUN, 3 * reach);
     this.sun.target.position.copy(middle);
     const camera = this.sun.shadow.camera;
     camera.left = camera.bottom = -1.8 * reach;
@@ -277,10 +287,11 @@ export class View {
     );
     const ray = new Raycaster();
     ray.setFromCamera(place, this.camera);
+    ray.layers.enable(UNDRAWN);
     const points = this.contacts.pointMesh;
     const [point] = points.visible ? ray.intersectObject(points, false) : [];
     if (point?.instanceId !== undefined) return { contact: this.contactAt(point.instanceId) };
-    for (const hit of ray.intersectObject(this.bodies, true)) {
+    for (const hit of ray.intersectObjects(this.bodies.instances, false)) {
       const picked = this.bodies.pickedAt(hit.object as InstancedMesh, hit.instanceId ?? 0);
       if (picked && picked.body > 0) return { body: picked };
     }
