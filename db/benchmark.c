@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "db_internal.h"
+#include "outbox.h"
 
 typedef struct benchmark_job {
     db_job job;
@@ -174,6 +175,18 @@ static tb_status read_entry(db_query *query, void *rows, int32_t index, tb_error
                        b->number_of_samples);
     const tb_status status = read_samples(query->connection, sqlite3_column_int64(s, 0), b, error);
     if (status != TB_OK) free((void *)b->samples);
+    return status;
+}
+
+tb_status db_get_benchmark(db *store, const db_id *id, db_benchmark *benchmark, tb_error *error)
+{
+    db_query query;
+    tb_status status = db_query_begin(store, DB_BENCHMARK_GET, &query, error);
+    if (status != TB_OK) return status;
+    db_bind_id(query.statement, 1, id);
+    status = db_query_one(&query, "benchmark", error);
+    if (status == TB_OK) status = read_entry(&query, benchmark, 0, error);
+    db_query_end(&query);
     return status;
 }
 

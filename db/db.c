@@ -186,6 +186,7 @@ tb_status db_begin_writing(db *store, tb_error *error)
     if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = OFF", error);
     if (status == TB_OK) status = db_migrate(store, connection, error);
     if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = ON", error);
+    if (status == TB_OK) status = db_outbox_begin(store, connection, error);
     if (status == TB_OK) status = mark_interrupted(store, error);
     if (status == TB_OK && store->lock >= 0) status = mark_lock(store, true, error);
     if (status != TB_OK) {
@@ -290,6 +291,7 @@ tb_status db_open(const db_options *options, db **opened, tb_error *error)
     store->retain_unused_bytes = options->retain_unused_bytes;
     store->retain_jobs_bytes = options->retain_jobs_bytes;
     store->retain_recordings_bytes = options->retain_recordings_bytes;
+    store->outbox = options->outbox;
     store->session_snapshots = options->session_snapshots;
     store->session_snapshots_bytes = options->session_snapshots_bytes;
     store->log = options->log;

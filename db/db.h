@@ -46,7 +46,8 @@ typedef struct db_options {
     uint64_t
         retain_jobs_bytes; /* bound on results of ended grasp jobs; oldest first; 0: no bound */
     uint64_t retain_recordings_bytes; /* bound on recordings; oldest first; 0: no bound */
-    bool existing;                    /* NOT_FOUND where there is none, instead of a new one */
+    bool outbox;   /* runs and benchmarks are noted for a fleet's database: outbox.h */
+    bool existing; /* NOT_FOUND where there is none, instead of a new one */
     /* Opens the store without lock, version change or mark, whether or not another process holds
      * it. For changes of a few rows such as API keys. */
     bool beside;

@@ -12,7 +12,7 @@
 #include "statements.h"
 
 /* The version that this build writes: the number of migrations. */
-enum { DB_VERSION = 5 };
+enum { DB_VERSION = 6 };
 /* PRAGMA application_id of our files: "TRBD". */
 enum { DB_APPLICATION_ID = 0x54524244 };
 
@@ -158,6 +158,7 @@ struct db {
         retain_recordings_bytes;
     int32_t session_snapshots;
     uint64_t session_snapshots_bytes;
+    bool outbox;
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
     void (*committed)(void *context, double seconds);
@@ -253,6 +254,9 @@ tb_status db_migrate(db *, db_connection *, tb_error *);
 
 /* One slice of retention inside the writer's transaction (retain.c); *more: there is work left. */
 tb_status db_retain_slice(db *, db_connection *, int64_t now_us, bool *more, tb_error *);
+
+/* Opens the outbox, or empties and closes it where the store has no fleet (outbox.c). */
+tb_status db_outbox_begin(db *, db_connection *, tb_error *);
 
 int64_t db_monotonic_ns(void);
 int64_t db_utc_us(void);

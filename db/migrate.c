@@ -24,9 +24,13 @@ static const char RECORDINGS[] = {
 #include "db/schema/0005_recordings.sql.inc"
     '\0'};
 
+static const char OUTBOX[] = {
+#include "db/schema/0006_outbox.sql.inc"
+    '\0'};
+
 /* entry i leads from version i to i + 1 */
-static const char *const STEPS[DB_VERSION] = {INITIAL, KEYS_AND_SNAPSHOT_BYTES, KEY_EXPIRY_AND_USES,
-                                              GRASP_JOBS, RECORDINGS};
+static const char *const STEPS[DB_VERSION] = {
+    INITIAL, KEYS_AND_SNAPSHOT_BYTES, KEY_EXPIRY_AND_USES, GRASP_JOBS, RECORDINGS, OUTBOX};
 
 static tb_status migrate_once(db_connection *connection, int from, tb_error *error)
 {

@@ -176,6 +176,7 @@
     X(BENCHMARK_LIST_NAME,                                                                            \
       DB_BENCHMARK "WHERE r.benchmark = (SELECT number FROM benchmark WHERE name = ?3) "              \
                    "AND r.number < ?1 ORDER BY r.number DESC LIMIT ?2")                               \
+    X(BENCHMARK_GET, DB_BENCHMARK "WHERE r.id = ?1")                                                  \
     X(BENCHMARK_SAMPLES_OF, "SELECT value FROM benchmark_sample WHERE benchmark_run = ?1 "            \
                             "ORDER BY position")                                                      \
     /* keys */                                                                                        \
@@ -221,9 +222,34 @@
     X(RECORDING_PUT, "INSERT OR REPLACE INTO recording (run, size, crc32, bytes) "                    \
                      "VALUES (?1, ?2, ?3, ?4)")                                                       \
     X(RECORDING_GET, "SELECT number, size, crc32 FROM recording WHERE run = ?1")                      \
+    /* outbox: an entry's row is noted by the triggers of schema/0006_outbox.sql */                   \
+    X(OUTBOX_OPEN, "INSERT INTO outbox_state (one, sequence, target) VALUES (1, ?1, '') "             \
+                   "ON CONFLICT (one) DO UPDATE SET sequence = max(sequence, excluded.sequence)")     \
+    X(OUTBOX_RETRY, "UPDATE outbox SET refused = NULL WHERE refused IS NOT NULL")                     \
+    X(OUTBOX_CLOSE, "DELETE FROM outbox_state")                                                       \
+    X(OUTBOX_CLEAR, "DELETE FROM outbox")                                                             \
+    X(OUTBOX_AIM, "UPDATE outbox_state SET target = ?1 WHERE target <> ?1")                           \
+    X(OUTBOX_FILL_RUNS, "INSERT INTO outbox (sequence, kind, id, time_us) SELECT (SELECT "            \
+                        "sequence FROM outbox_state) "                                                \
+                        "+ row_number() OVER (ORDER BY number), 1, id, ?1 FROM run")                  \
+    X(OUTBOX_FILL_BENCHMARKS,                                                                         \
+      "INSERT INTO outbox (sequence, kind, id, time_us) SELECT (SELECT sequence FROM "                \
+      "outbox_state) "                                                                                \
+      "+ row_number() OVER (ORDER BY number), 2, id, ?1 FROM benchmark_run")                          \
+    X(OUTBOX_COUNT_ON, "UPDATE outbox_state SET sequence = max(sequence, "                            \
+                       "coalesce((SELECT max(sequence) FROM outbox), 0))")                            \
+    X(OUTBOX_LIST, "SELECT sequence, kind, id FROM outbox WHERE refused IS NULL "                     \
+                   "ORDER BY sequence LIMIT ?1")                                                      \
+    X(OUTBOX_DELETE, "DELETE FROM outbox WHERE sequence = ?1")                                        \
+    X(OUTBOX_REFUSE, "UPDATE outbox SET refused = ?2 WHERE sequence = ?1")                            \
+    X(OUTBOX_MEASURE, "SELECT count(*) FILTER (WHERE refused IS NULL), count(refused), "              \
+                      "coalesce(min(time_us) FILTER (WHERE refused IS NULL), 0) FROM outbox")         \
     /* retention, a slice at a time */                                                                \
+    /* runs that wait to be sent to a fleet stay */                                                   \
     X(RETAIN_RUNS, "DELETE FROM run WHERE number IN (SELECT number FROM run "                         \
-                   "WHERE end_time_us > 0 AND end_time_us < ?1 AND status <> 1 LIMIT ?2)")            \
+                   "WHERE end_time_us > 0 AND end_time_us < ?1 AND status <> 1 "                      \
+                   "AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.kind = 1 AND o.id = run.id "       \
+                   "AND o.refused IS NULL) LIMIT ?2)")                                                \
     X(RETAIN_GRASP_JOBS, "DELETE FROM grasp_job WHERE number IN (SELECT number FROM grasp_job "       \
                          "WHERE status <> 1 AND end_time_us < ?1 LIMIT ?2)")                          \
     X(RETAIN_GRASP_JOBS_SIZE,                                                                         \

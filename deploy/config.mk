@@ -104,6 +104,9 @@ SUNDIALS_LIBS := $(if $(SUNDIALS),-lsundials_cvode -lsundials_ida -lsundials_ark
 SERVER_PACKAGES := libnghttp2 libprotobuf-c libmicrohttpd sqlite3 inih gnutls
 SERVER_LIBS := $(shell pkg-config --libs $(SERVER_PACKAGES) 2>/dev/null)
 
+# PostgreSQL's library, loaded when a fleet is configured; without its header there is no fleet
+POSTGRES_FLAGS := $(shell pkg-config --exists libpq 2>/dev/null && echo -DTB_POSTGRES $$(pkg-config --cflags libpq | sed 's/-I/-isystem /g'))
+
 # Results must be the same bytes on every run and every machine: no fused multiply-add that one
 # compiler contracts and another does not, no -ffast-math. Ignoring errno and traps changes nothing.
 FLOATING := -ffp-contract=off -fno-math-errno -fno-trapping-math

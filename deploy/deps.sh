@@ -2,9 +2,9 @@
 # Installs what Tribod needs, by groups:
 #
 #   deploy/deps.sh [build] [test] [clang] [python] [dashboard] [web] [gpu] [fuzz] [clients]
-#                  [image] [deb] [alerts] [ray] [learn] [peers]
+#                  [image] [deb] [alerts] [postgres] [ray] [learn] [peers]
 #                  [gpu-peers]
-#   (none named: all but fuzz, clients, image, deb, alerts, ray, learn and the peers)
+#   (none named: all but fuzz, clients, image, deb, alerts, postgres, ray, learn and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
@@ -21,6 +21,7 @@
 #   ray     Ray and pyarrow in the environment of python: `make check-ray`
 #   learn   torch, JAX, stable-baselines3, CoACD (5 GiB) in build/learn: `make check-learn`
 #   alerts  Prometheus, for `make alerts-check`; as a service it is not started
+#   postgres  PostgreSQL, for runs_reach_the_fleet.py; as a service it is not started
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
@@ -45,6 +46,7 @@ compiler() { have gcc && have g++ && have make && [ -e /usr/include/stdlib.h ]; 
 formatter() { have clang-format-14 || have clang-format; }
 fuzzer() { [ -e "$(clang -print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ]; }
 archer() { [ -e "$(clang -print-resource-dir)/../../libarcher.so" ]; }
+postgres() { have initdb || ls /usr/lib/postgresql/*/bin/initdb; }
 browser() { have chromium || have chromium-browser; }
 virtual_environment() { python3 -c 'import ensurepip, venv'; }
 
@@ -73,6 +75,7 @@ find_missing() {
             need libsqlite3-dev library sqlite3
             need libinih-dev library inih
             need libgnutls28-dev library gnutls
+            need libpq-dev library libpq
             need zlib1g-dev library zlib
             need libsundials-dev sundials
             ;;
@@ -118,6 +121,7 @@ find_missing() {
             need lintian have lintian
             ;;
         alerts) need prometheus have prometheus ;;
+        postgres) need postgresql postgres ;;
         image)
             if ! docker info >/dev/null 2>&1; then
                 need podman have podman
@@ -137,7 +141,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, alerts, ray, learn, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, alerts, postgres, ray, learn, peers, gpu-peers" >&2
             exit 2
             ;;
         esac

@@ -2,7 +2,7 @@
 #
 #   proto/**.proto             to C by protoc-c, into $(GEN); the set of descriptors beside it
 #   clients/c/*.c              libtribo_client.a, which the command tribo links too
-#   db/*.c                     libtribo_db.a, the store, which the command tribo links too
+#   db/**/*.c                  libtribo_db.a, the store, which the command tribo links too
 #   server/**/*.c              libtribod.a, all but server/main.c, which makes it the daemon tribod
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, descriptors; dashboard.inc: clients/web/rules.mk
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
@@ -20,7 +20,7 @@ DESCRIPTORS := $(GEN)/descriptors.pb.inc
 EMBEDDED := $(DESCRIPTORS) $(GEN)/dashboard.inc $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
 SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/*/*.c server/*/*/*.c)))
 SERVER_LIBRARY := $(B)/libtribod.a
-DB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard db/*.c))
+DB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard db/*.c db/*/*.c))
 DB_LIBRARY := $(B)/libtribo_db.a
 CLIENT_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/c/*.c))
 CLIENT_LIBRARY := $(B)/libtribo_client.a
@@ -63,6 +63,9 @@ $(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver -I.
 $(B)/server/ops/build.o $(B)/clients/cli/common/commit.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
 $(B)/server/ops/build.o $(B)/clients/cli/common/commit.o: $(B)/stamp.commit
 $(B)/stamp.commit: text = $(COMMIT)
+
+# with libpq's header the daemon can send its runs to a fleet's database; the library is loaded then
+$(B)/db/fleet/postgres.o: CPPFLAGS += $(POSTGRES_FLAGS)
 
 # embedded files are not listed in .d files as headers are, so they are named here
 $(B)/db/migrate.o: $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))

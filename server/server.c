@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "db/db.h"
+#include "db/fleet/fleet.h"
 #include "base/error.h"
 #include "session/catalog.h"
 #include "session/programs.h"
@@ -92,6 +93,17 @@ static void observe_commit(void *context, double seconds)
     td_metrics_observe(context, TD_HISTOGRAM_DB_COMMIT, seconds);
 }
 
+static void refresh_outbox(td_server *server)
+{
+    if (server->fleet == NULL) return;
+    const db_fleet_counters counters = db_fleet_count(server->fleet);
+    td_metrics_set(server->metrics, TD_METRIC_OUTBOX_LENGTH, counters.waiting);
+    td_metrics_set(server->metrics, TD_METRIC_OUTBOX_OLDEST, (int64_t)counters.oldest_seconds);
+    td_metrics_set(server->metrics, TD_METRIC_OUTBOX_REFUSED, counters.refused);
+    td_metrics_set(server->metrics, TD_METRIC_OUTBOX_SENT, counters.sent);
+    td_metrics_set(server->metrics, TD_METRIC_OUTBOX_FAILURES, counters.failures);
+}
+
 static void refresh_metrics(void *context)
 {
     td_server *server = context;
@@ -102,6 +114,7 @@ static void refresh_metrics(void *context)
     td_metrics_set(server->metrics, TD_METRIC_DB_BYTES, counters.file_bytes);
     td_metrics_set(server->metrics, TD_METRIC_DB_FAILURES, counters.failures);
     td_metrics_set(server->metrics, TD_METRIC_DB_FAILING, counters.failing);
+    refresh_outbox(server);
     const td_workers_use workers = td_workers_measure(server->workers);
     td_metrics_set(server->metrics, TD_METRIC_WORKERS_WAITING, workers.waiting);
     td_metrics_set(server->metrics, TD_METRIC_WORKERS_OLDEST, (int64_t)workers.oldest_seconds);
@@ -125,11 +138,30 @@ static tb_status open_store(td_server *server, const td_config *config, tb_error
                                 .retain_recordings_bytes = config->retain_recordings_bytes,
                                 .session_snapshots = config->session_snapshots,
                                 .session_snapshots_bytes = config->session_snapshots_bytes,
+                                .outbox = *config->fleet_outbox != '\0',
                                 .log = log_store,
                                 .log_context = server->log,
                                 .committed = observe_commit,
                                 .committed_context = server->metrics};
     return db_open(&options, &server->db, error);
+}
+
+static void log_fleet(void *context, tb_log_level level, const char *message)
+{
+    td_log_write(context, level, "fleet", "message=%s", message);
+}
+
+static tb_status join_fleet(td_server *server, const td_config *config, tb_error *error)
+{
+    char host[DB_FLEET_NODE_SIZE] = "";
+    if (*config->fleet_outbox == '\0') return TB_OK;
+    gethostname(host, sizeof host - 1);
+    const db_fleet_options options = {.url = config->fleet_outbox,
+                                      .node =
+                                          *config->fleet_node != '\0' ? config->fleet_node : host,
+                                      .log = log_fleet,
+                                      .log_context = server->log};
+    return db_fleet_create(server->db, &options, &server->fleet, error);
 }
 
 static tb_status make_workers(td_server *server, const td_config *config, tb_error *error)
@@ -169,6 +201,7 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = td_devices_find(server, error);
     if (status == TB_OK) status = td_metrics_create(&server->metrics, error);
     if (status == TB_OK) status = open_store(server, config, error);
+    if (status == TB_OK) status = join_fleet(server, config, error);
     if (status == TB_OK) status = td_auth_create(config, server->db, &server->auth, error);
     if (status == TB_OK) status = make_workers(server, config, error);
     if (status == TB_OK) status = td_uploads_create(config, &server->uploads, error);
@@ -358,6 +391,7 @@ void td_server_destroy(td_server *server)
     td_programs_destroy(server->programs);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);
     if (server->auth != NULL) td_auth_destroy(server->auth);
+    db_fleet_destroy(server->fleet);
     if (server->db != NULL) db_close(server->db);
     td_memory_destroy(server->memory);
     if (server->metrics != NULL) td_metrics_destroy(server->metrics);

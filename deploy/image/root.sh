@@ -12,8 +12,9 @@ out=$1 root=$2 commit=$3
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
 library_path=/usr/lib/$(uname -m)-linux-gnu
 
-# loaded by dlopen: HDF5 for problem files, by the name that the build took from its package
-MORE=$(ls "$library_path"/libhdf5_serial.so.*[0-9] 2>/dev/null | head -n 1)
+# loaded by dlopen: HDF5 for problem files, by the name that the build took from its package, and
+# PostgreSQL's library for the database of a fleet
+MORE="$(ls "$library_path"/libhdf5_serial.so.*[0-9] 2>/dev/null | head -n 1) $library_path/libpq.so.5"
 
 mkdir -p "$root/usr/bin" "$root/etc" "$root/data" "$root/tmp" "$root/var/lib/dpkg/status.d" "$root/usr/share/tribo"
 cp "$out/usr/bin/tribo" "$out/usr/bin/tribod" "$root/usr/bin/"

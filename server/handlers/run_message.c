@@ -65,6 +65,14 @@ void td_run_describe(td_run *run)
     message->message = text(row->message);
     message->grasps = row->grasps;
     message->grasps_held = row->grasps_held;
+    message->node = run->node;
+}
+
+tb_status td_run_needs_fleet(const td_call *call, tb_error *error)
+{
+    if (call->server->fleet != NULL) return TB_OK;
+    return tb_fail_field(error, TB_FAILED_PRECONDITION, "fleet",
+                         "this daemon has no [fleet] outbox, so it lists its own runs alone");
 }
 
 void td_run_clear(td_run *run)
@@ -95,6 +103,7 @@ void td_benchmark_describe(td_benchmark *benchmark)
     message->penetration = row->penetration;
     message->energy_drift = row->energy_drift;
     message->time_us = row->time_us;
+    message->node = benchmark->node;
 }
 
 void td_benchmark_clear(td_benchmark *benchmark)

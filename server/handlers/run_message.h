@@ -3,6 +3,7 @@
 #define SERVER_RUN_MESSAGE_H
 
 #include "db/db.h"
+#include "db/fleet/fleet.h"
 #include "session/catalog.h"
 
 #include "tribo/v1/runs.pb-c.h"
@@ -11,6 +12,7 @@
 typedef struct td_run {
     db_run row;
     char id[33], scene[TD_SHA256_TEXT];
+    char node[DB_FLEET_NODE_SIZE]; /* of a fleet's list; else "" */
     Tribo__V1__Run message;
     Tribo__V1__Certificate certificate;
 } td_run;
@@ -21,6 +23,9 @@ void td_run_clear(td_run *);
 /* A run that the caller may see, by its id or the first digits of it; `field` names the id. */
 tb_status td_run_find(const td_call *, const char *id, const char *field, td_run *, tb_error *);
 
+/* FAILED_PRECONDITION where this daemon has no fleet's database. */
+tb_status td_run_needs_fleet(const td_call *, tb_error *);
+
 /* A message that borrows the memory of a stored certificate. */
 void td_run_certificate(const db_certificate *, Tribo__V1__Certificate *);
 
@@ -28,6 +33,7 @@ void td_run_certificate(const db_certificate *, Tribo__V1__Certificate *);
 typedef struct td_benchmark {
     db_benchmark row;
     char id[33];
+    char node[DB_FLEET_NODE_SIZE];
     Tribo__V1__Benchmark message;
 } td_benchmark;
 

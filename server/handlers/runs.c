@@ -66,16 +66,36 @@ static size_t add_run(void *context, const void *row)
     return protobuf_c_message_get_packed_size(&run->message.base);
 }
 
-static tb_status read_page(const td_call *call, const db_run_filter *filter, const char *token,
-                           int32_t size, run_page *page, tb_error *error)
+static tb_status list_fleet_rows(const td_call *call, const void *query, const char *token,
+                                 void *rows, int32_t most, int32_t *count, char next[DB_TOKEN_SIZE],
+                                 tb_error *error)
+{
+    return db_fleet_list_runs(call->server->fleet, query, token, rows, most, count, next, error);
+}
+
+static size_t add_fleet_run(void *context, const void *row)
+{
+    run_page *page = context;
+    const db_fleet_run *listed = row;
+    memcpy(page->runs[page->count].node, listed->node, sizeof listed->node);
+    return add_run(context, &listed->run);
+}
+
+static tb_status read_page(const td_call *call, bool fleet, const db_run_filter *filter,
+                           const char *token, int32_t size, run_page *page, tb_error *error)
 {
     static const td_page_source RUNS = {
         .row_bytes = sizeof(db_run), .rows_at_once = 50, .list = list_rows, .add = add_run};
+    static const td_page_source FLEET_RUNS = {.row_bytes = sizeof(db_fleet_run),
+                                              .rows_at_once = 50,
+                                              .list = list_fleet_rows,
+                                              .add = add_fleet_run};
     page->runs = calloc((size_t)size, sizeof *page->runs);
     page->pointers = calloc((size_t)size, sizeof(Tribo__V1__Run *));
     if (page->runs == NULL || page->pointers == NULL)
         return tb_fail_memory(error, (size_t)size * sizeof *page->runs, "a list");
-    return td_page_read(call, &RUNS, filter, token, size, page, page->next, error);
+    return td_page_read(call, fleet ? &FLEET_RUNS : &RUNS, filter, token, size, page, page->next,
+                        error);
 }
 
 static void list_runs(td_call *call, td_request *request)
@@ -89,8 +109,9 @@ static void list_runs(td_call *call, td_request *request)
     tb_error error = {0};
     tb_status status = td_page_size(message->page_size, &size, &error);
     if (status == TB_OK) status = read_filter(call, message, &filter, &scene, &error);
+    if (status == TB_OK && message->fleet) status = td_run_needs_fleet(call, &error);
     if (status == TB_OK)
-        status = read_page(call, &filter, message->page_token, size, &page, &error);
+        status = read_page(call, message->fleet, &filter, message->page_token, size, &page, &error);
     if (status == TB_OK) {
         Tribo__V1__ListRunsResponse response = TRIBO__V1__LIST_RUNS_RESPONSE__INIT;
         response.runs = page.pointers;

@@ -146,18 +146,39 @@ static size_t add_benchmark(void *context, const void *row)
     return protobuf_c_message_get_packed_size(&benchmark->message.base);
 }
 
-static tb_status read_page(const td_call *call, const char *name, const char *token, int32_t size,
-                           benchmark_page *page, tb_error *error)
+static tb_status list_fleet_rows(const td_call *call, const void *name, const char *token,
+                                 void *rows, int32_t most, int32_t *count, char next[DB_TOKEN_SIZE],
+                                 tb_error *error)
+{
+    return db_fleet_list_benchmarks(call->server->fleet, name, token, rows, most, count, next,
+                                    error);
+}
+
+static size_t add_fleet_benchmark(void *context, const void *row)
+{
+    benchmark_page *page = context;
+    const db_fleet_benchmark *listed = row;
+    memcpy(page->benchmarks[page->count].node, listed->node, sizeof listed->node);
+    return add_benchmark(context, &listed->benchmark);
+}
+
+static tb_status read_page(const td_call *call, const Tribo__V1__ListBenchmarksRequest *message,
+                           int32_t size, benchmark_page *page, tb_error *error)
 {
     static const td_page_source BENCHMARKS = {.row_bytes = sizeof(db_benchmark),
                                               .rows_at_once = 20, /* of up to 1,000 samples each */
                                               .list = list_rows,
                                               .add = add_benchmark};
+    static const td_page_source FLEET_BENCHMARKS = {.row_bytes = sizeof(db_fleet_benchmark),
+                                                    .rows_at_once = 20,
+                                                    .list = list_fleet_rows,
+                                                    .add = add_fleet_benchmark};
     page->benchmarks = calloc((size_t)size, sizeof *page->benchmarks);
     page->pointers = calloc((size_t)size, sizeof(Tribo__V1__Benchmark *));
     if (page->benchmarks == NULL || page->pointers == NULL)
         return tb_fail_memory(error, (size_t)size * sizeof *page->benchmarks, "a list");
-    return td_page_read(call, &BENCHMARKS, name, token, size, page, page->next, error);
+    return td_page_read(call, message->fleet ? &FLEET_BENCHMARKS : &BENCHMARKS, message->name,
+                        message->page_token, size, page, page->next, error);
 }
 
 static void list_benchmarks(td_call *call, td_request *request)
@@ -168,8 +189,8 @@ static void list_benchmarks(td_call *call, td_request *request)
     int32_t size = 0;
     tb_error error = {0};
     tb_status status = td_page_size(message->page_size, &size, &error);
-    if (status == TB_OK)
-        status = read_page(call, message->name, message->page_token, size, &page, &error);
+    if (status == TB_OK && message->fleet) status = td_run_needs_fleet(call, &error);
+    if (status == TB_OK) status = read_page(call, message, size, &page, &error);
     if (status == TB_OK) {
         Tribo__V1__ListBenchmarksResponse response = TRIBO__V1__LIST_BENCHMARKS_RESPONSE__INIT;
         response.benchmarks = page.pointers;

@@ -45,6 +45,7 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     if (informed || call->caller.scope != TD_SCOPE_NONE) {
         response.caller_scope = text(SCOPES[call->caller.scope]);
         response.caller_name = call->caller.name;
+        response.fleet = server->fleet != NULL;
     }
     if (!informed) {
         td_call_reply(call, &response.base);

@@ -434,6 +434,21 @@ static tb_status check_tls(const td_config *c, tb_error *error)
     return status;
 }
 
+static tb_status check_outbox(const td_config *c, tb_error *error)
+{
+    enum { NODE_LIMIT = 63 };
+    const char *url = c->fleet_outbox;
+    if (*url != '\0' && strncmp(url, "postgresql://", 13) != 0 &&
+        strncmp(url, "postgres://", 11) != 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "fleet.outbox",
+                             "[fleet] outbox must begin with postgresql://");
+    if (strlen(c->fleet_node) > NODE_LIMIT)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "fleet.node",
+                             "[fleet] node = '%s' is longer than %d bytes", c->fleet_node,
+                             NODE_LIMIT);
+    return TB_OK;
+}
+
 tb_status td_config_check(const td_config *c, tb_error *error)
 {
     const size_t socket_limit = sizeof((struct sockaddr_un *)NULL)->sun_path - 1;
@@ -458,5 +473,6 @@ tb_status td_config_check(const td_config *c, tb_error *error)
                              "[limits] unpack_bytes = %" PRIu64 " is below message_bytes = %" PRIu64
                              ", so the largest request could never be read",
                              c->unpack_bytes, c->message_bytes);
-    return td_replica_check(c, error);
+    status = check_outbox(c, error);
+    return status == TB_OK ? td_replica_check(c, error) : status;
 }

@@ -83,6 +83,8 @@ typedef struct td_config {
     int32_t store_queue_length;
     /* [fleet] see replica.h; "" for both: no fleet */
     char fleet_replica[TD_CONFIG_TEXT_SIZE], fleet_addresses[TD_CONFIG_TEXT_SIZE];
+    char fleet_outbox[TD_CONFIG_TEXT_SIZE]; /* URL of the fleet's database; "": none */
+    char fleet_node[TD_CONFIG_TEXT_SIZE];   /* name of this daemon in it; "": the host's */
 } td_config;
 
 td_config td_config_defaults(void);

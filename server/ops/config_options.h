@@ -154,6 +154,11 @@
     X(fleet, addresses, fleet_addresses, TEXT, "", 0, 0, FIXED,                                    \
       "gRPC addresses of the replicas, told to clients whose session is elsewhere: one by "        \
       "number, "                                                                                   \
-      "comma-separated, or a pattern with {} for the number")
+      "comma-separated, or a pattern with {} for the number")                                      \
+    X(fleet, outbox, fleet_outbox, TEXT, "", 0, 0, FIXED,                                          \
+      "PostgreSQL that gets the runs and benchmarks of all daemons of a fleet: "                   \
+      "postgresql://USER@HOST/DATABASE, the password by PGPASSWORD or PGPASSFILE; empty: none")    \
+    X(fleet, node, fleet_node, TEXT, "", 0, 0, FIXED,                                              \
+      "name of this daemon in the fleet's database; empty: the host's name")
 
 #endif

@@ -30,6 +30,7 @@ typedef struct td_pool td_pool;             /* pool.h */
 typedef struct td_programs td_programs;     /* programs.h */
 typedef struct td_memory td_memory;         /* memory.h */
 struct db;                                  /* ../db/db.h */
+struct db_fleet;                            /* ../db/fleet/fleet.h */
 
 struct td_server {
     /* Replaced as a whole by SIGHUP; read it once per call. Old ones stay until the end. */
@@ -45,6 +46,7 @@ struct td_server {
     td_pool *uploads;    /* for parsing, compiling and hashing: uploads.h */
     td_memory *memory;
     struct db *db;
+    struct db_fleet *fleet; /* NULL without [fleet] outbox */
     td_catalog *catalog;
     td_sessions *sessions;
     td_grasp_jobs *grasp_jobs;

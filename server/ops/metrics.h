@@ -50,6 +50,11 @@ typedef struct td_metrics td_metrics;
       "Idle connections closed for new ones")                                                      \
     X(CONNECTIONS_GRPC, "tribod_grpc_connections", gauge, "gRPC connections open now")             \
     X(GRPC_ABUSIVE, "tribod_grpc_abusive_total", counter, "gRPC connections ended for floods")     \
+    X(OUTBOX_LENGTH, "tribod_outbox_length", gauge, "Rows waiting for the fleet's database")       \
+    X(OUTBOX_OLDEST, "tribod_outbox_oldest_seconds", gauge, "Age of the oldest of these")          \
+    X(OUTBOX_REFUSED, "tribod_outbox_refused", gauge, "Rows that this database cannot store")      \
+    X(OUTBOX_SENT, "tribod_outbox_sent_total", counter, "Rows sent to the fleet's database")       \
+    X(OUTBOX_FAILURES, "tribod_outbox_failures_total", counter, "Attempts to send that failed")    \
     X(LAST_EXIT, "tribod_last_exit_status", gauge,                                                 \
       "Exit status of the process before, -1: it was killed, -2: there was none")
 

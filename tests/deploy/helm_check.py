@@ -44,6 +44,10 @@ VALUES: dict[str, dict[str, str]] = {
     "cards": {"gpu.count": "2", "gpu.runtimeClassName": "nvidia", "replicas": "3"},
     "keys": {"keys.secretName": "tribod-keys", "keys.entries[0]": "run.planner"},
     "secured": {"tls.secretName": "tribod-tls", "persistence.enabled": "false"},
+    "in a fleet": {
+        "outbox.url": "postgresql://tribod@postgres:6432/fleet",
+        "outbox.passwordSecret.name": "postgres-password",
+    },
     "certified": {"tls.certManager.enabled": "true", "tls.certManager.issuerRef.name": "ca"},
 }
 #: wrong values, and a word of the message that names them
@@ -51,6 +55,9 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
     "replicas": ({"replicas": "-1"}, "replicas"),
     "an unknown value": ({"replicsa": "2"}, "replicsa"),
     "a key without entries": ({"keys.secretName": "k"}, "keys.entries"),
+    "another database": ({"outbox.url": "mysql://there"}, "outbox"),
+    "a misspelt option of a section": ({"config.limit.sessions": "5"}, "limit"),
+    "a size without a unit that exists": ({"persistence.size": "20GB"}, "size"),
     "a certificate without an issuer": ({"tls.certManager.enabled": "true"}, "issuerRef"),
 }
 

@@ -17,6 +17,7 @@ static const args_command COMMAND = {
                    "'show' tells everything about one run, 'compare' sets two side by side,\n"
                    "'benchmarks' lists recorded measurements.\n",
     .examples = "  tribo runs --limit 20\n"
+                "  tribo runs --fleet --limit 20\n"
                 "  tribo runs show 0123456789abcdef0123456789abcdef\n"
                 "  tribo runs compare ID ID\n"
                 "  tribo runs benchmarks --json\n",
@@ -37,12 +38,14 @@ static double run_seconds(const Tribo__V1__Run *run)
     return run->end_time_us > 0 ? (double)(run->end_time_us - run->start_time_us) * 1e-6 : 0;
 }
 
+/* The name of the node is told of a fleet's rows alone. */
 static json_t *run_json(const Tribo__V1__Run *run)
 {
     json_t *object = json_object();
     json_object_set_new(object, "run_id", json_text(run->run_id));
     json_object_set_new(object, "kind", json_string(word(KINDS, 4, (unsigned)run->kind)));
     json_object_set_new(object, "status", json_string(word(STATUSES, 6, (unsigned)run->status)));
+    if (run->node[0] != '\0') json_object_set_new(object, "node", json_text(run->node));
     json_object_set_new(object, "owner", json_text(run->owner));
     json_object_set_new(object, "label", json_text(run->label));
     json_object_set_new(object, "scene_id", json_text(run->scene_id));
@@ -94,8 +97,9 @@ static json_t *history_json(const Tribo__V1__GetRunResponse *answer)
     return object;
 }
 
-static void print_header(void)
+static void print_header(bool fleet)
 {
+    if (fleet) printf("%-16s ", "node");
     printf("%-32s  %-7s %-11s %-19s %10s %7s %12s %9s  %s\n", "run", "kind", "status",
            "started (UTC)", "took", "worlds", "steps", "residual", "label");
 }
@@ -103,6 +107,7 @@ static void print_header(void)
 static void print_run(const Tribo__V1__Run *run)
 {
     char started[32], took[32];
+    if (run->node[0] != '\0') printf("%-16s ", run->node);
     printf("%s  %-7s %-11s %s %10s %7lld %12lld %9.2e  %s\n", run->run_id,
            word(KINDS, 4, (unsigned)run->kind), word(STATUSES, 6, (unsigned)run->status),
            remote_time(run->start_time_us, started),
@@ -111,7 +116,7 @@ static void print_run(const Tribo__V1__Run *run)
            run->certificate != NULL ? run->certificate->residual : 0, run->label);
 }
 
-static tb_status list(tbc_client *client, int64_t limit, bool json, tb_error *error)
+static tb_status list(tbc_client *client, bool fleet, int64_t limit, bool json, tb_error *error)
 {
     char token[256] = "";
     int64_t count = 0;
@@ -119,11 +124,12 @@ static tb_status list(tbc_client *client, int64_t limit, bool json, tb_error *er
         Tribo__V1__ListRunsRequest request = TRIBO__V1__LIST_RUNS_REQUEST__INIT;
         Tribo__V1__ListRunsResponse *page = NULL;
         request.page_token = token;
+        request.fleet = fleet;
         request.page_size = (int32_t)(limit - count < 1000 ? limit - count : 1000);
         const tb_status status =
             TBC_CALL(client, "tribo.v1.Runs/ListRuns", &request, list_runs_response, &page, error);
         if (status != TB_OK) return status;
-        if (!json && count == 0 && page->n_runs > 0) print_header();
+        if (!json && count == 0 && page->n_runs > 0) print_header(fleet);
         for (size_t i = 0; i < page->n_runs; i++, count++) {
             if (json)
                 json_print(stdout, run_json(page->runs[i]));
@@ -150,7 +156,7 @@ static tb_status show(tbc_client *client, const char *id, bool json, tb_error *e
         json_print(stdout, history_json(answer));
     } else {
         const Tribo__V1__Run *run = answer->run;
-        print_header();
+        print_header(false);
         print_run(run);
         printf("scene    %s\nowner    %s\nbuild    %s\ndevice   %s\noptions  %s\n", run->scene_id,
                run->owner, run->build, run->device, run->options_json);
@@ -194,7 +200,7 @@ static tb_status compare(tbc_client *client, char **ids, bool json, tb_error *er
         json_object_set_new(object, "residual_ratio", json_finite(answer->residual_ratio));
         json_print(stdout, object);
     } else {
-        print_header();
+        print_header(false);
         print_run(answer->a);
         print_run(answer->b);
         printf("%s scene, %s options, %s build\n", answer->same_scene ? "same" : "another",
@@ -206,11 +212,13 @@ static tb_status compare(tbc_client *client, char **ids, bool json, tb_error *er
     return TB_OK;
 }
 
-static tb_status benchmarks(tbc_client *client, int64_t limit, bool json, tb_error *error)
+static tb_status benchmarks(tbc_client *client, bool fleet, int64_t limit, bool json,
+                            tb_error *error)
 {
     Tribo__V1__ListBenchmarksRequest request = TRIBO__V1__LIST_BENCHMARKS_REQUEST__INIT;
     Tribo__V1__ListBenchmarksResponse *page = NULL;
     request.page_size = (int32_t)(limit < 1000 ? limit : 1000);
+    request.fleet = fleet;
     const tb_status status = TBC_CALL(client, "tribo.v1.Runs/ListBenchmarks", &request,
                                       list_benchmarks_response, &page, error);
     if (status != TB_OK) return status;
@@ -221,6 +229,7 @@ static tb_status benchmarks(tbc_client *client, int64_t limit, bool json, tb_err
         const Tribo__V1__Benchmark *b = page->benchmarks[i];
         if (json) {
             json_t *object = json_object();
+            if (fleet) json_object_set_new(object, "node", json_text(b->node));
             json_object_set_new(object, "name", json_text(b->name));
             json_object_set_new(object, "metric", json_text(b->metric));
             json_object_set_new(object, "unit", json_text(b->unit));
@@ -246,11 +255,13 @@ int command_runs(int argc, char **argv)
 {
     remote_options remote = {0};
     args_option connection[REMOTE_OPTIONS];
-    bool json = false;
+    bool json = false, fleet = false;
     int64_t limit = 100;
     remote_option_list(&remote, connection);
     const args_option own[] = {
         {"limit", "N", "at most so many (100)", ARGS_INTEGER, &limit, 1, 1000000, NULL},
+        {"fleet", NULL, "of all daemons of the fleet, from its database", ARGS_FLAG, &fleet, 0, 0,
+         NULL},
         {"json", NULL, "one JSON object a line", ARGS_FLAG, &json, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {{"options", own}, {"the daemon", connection}, {NULL, NULL}};
@@ -271,6 +282,11 @@ int command_runs(int argc, char **argv)
                       name);
         return CLI_USAGE;
     }
+    if (fleet && (verb == 1 || verb == 2)) {
+        args_complain(COMMAND.name, "--fleet belongs to the lists; '%s' asks the daemon of the run",
+                      name);
+        return CLI_USAGE;
+    }
     if (operands > 0 && VERBS[verb].operands != operands) {
         const int ids = VERBS[verb].operands - 1;
         args_complain(COMMAND.name, "'%s' takes %d ID%s, not %d", name, ids, ids == 1 ? "" : "s",
@@ -283,10 +299,10 @@ int command_runs(int argc, char **argv)
     interrupt_watch();
     tb_status status = remote_connect(&remote, &client, &error);
     if (status == TB_OK) switch (verb) {
-        case 0: status = list(client, limit, json, &error); break;
+        case 0: status = list(client, fleet, limit, json, &error); break;
         case 1: status = show(client, argv[2], json, &error); break;
         case 2: status = compare(client, argv + 2, json, &error); break;
-        default: status = benchmarks(client, limit, json, &error); break;
+        default: status = benchmarks(client, fleet, limit, json, &error); break;
         }
     tbc_disconnect(client);
     if (status != TB_OK) cli_complain(&error);

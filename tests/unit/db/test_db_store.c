@@ -635,6 +635,8 @@ START_TEST(no_query_reads_a_table_from_end_to_end)
          * scenes once a minute. The rows of one session's snapshots come by their index and are
          * scanned as a subquery. */
         if (i == DB_KEY_MARK) continue;
+        /* the outbox is read and emptied as a whole, and its state is one row */
+        if (i >= DB_OUTBOX_OPEN && i <= DB_OUTBOX_MEASURE) continue;
         if (i == DB_KEY_LIST || i == DB_RETAIN_SNAPSHOTS || i == DB_RETAIN_SNAPSHOTS_SIZE ||
             i == DB_KEY_REFUSAL_LIST || i == DB_RETAIN_REFUSALS_NUMBER ||
             i == DB_RETAIN_UNUSED_ASSETS || i == DB_RETAIN_UNUSED_SESSIONS ||

@@ -358,11 +358,13 @@ class Client:
         )
         return responses
 
-    def runs(self, scene: Scene | str = "") -> Iterator[runs_pb2.Run]:
-        """Runs, newest first."""
+    def runs(self, scene: Scene | str = "", *, fleet: bool = False) -> Iterator[runs_pb2.Run]:
+        """Runs, newest first; with `fleet` those of all its daemons, from its database."""
         return self._pages(
             self._runs.ListRuns,
-            runs_pb2.ListRunsRequest(scene_id=requests.scene_id(scene) if scene else ""),
+            runs_pb2.ListRunsRequest(
+                scene_id=requests.scene_id(scene) if scene else "", fleet=fleet
+            ),
             "runs",
         )
 
@@ -397,11 +399,10 @@ class Client:
         kept: runs_pb2.Benchmark = answer.benchmark
         return kept
 
-    def benchmarks(self, name: str = "") -> Iterator[runs_pb2.Benchmark]:
-        """Measurements, newest first; of one name, or all."""
-        return self._pages(
-            self._runs.ListBenchmarks, runs_pb2.ListBenchmarksRequest(name=name), "benchmarks"
-        )
+    def benchmarks(self, name: str = "", *, fleet: bool = False) -> Iterator[runs_pb2.Benchmark]:
+        """Measurements, newest first; of one name, or all; with `fleet` of all its daemons."""
+        request = runs_pb2.ListBenchmarksRequest(name=name, fleet=fleet)
+        return self._pages(self._runs.ListBenchmarks, request, "benchmarks")
 
     def _pages(self, method: Any, request: Any, items: str) -> Iterator[Any]:
         """Iterates over the items of a paged list."""

@@ -48,3 +48,13 @@ addresses = {{ include "tribod.name" . }}-{}.{{ include "tribod.name" . }}-headl
 {{- define "tribod.drain" -}}
 {{ dig "server" "drain_seconds" 20 .Values.config | int }}
 {{- end }}
+
+{{- /* fails where the cluster can be asked and has no such secret: the release, the value's name, the secret's name */}}
+{{- define "tribod.needSecret" -}}
+{{- $release := index . 0 -}}
+{{- if and (lookup "v1" "Namespace" "" $release.Release.Namespace) (not (lookup "v1" "Secret" $release.Release.Namespace (index . 2))) }}{{ fail (printf "%s: there is no secret %s in the namespace %s" (index . 1) (index . 2) $release.Release.Namespace) }}{{ end }}
+{{- end }}
+
+{{- define "tribod.outboxPort" -}}
+{{ regexFind ":[0-9]+$" (urlParse .Values.outbox.url).host | trimPrefix ":" | default "5432" }}
+{{- end }}
