@@ -70,6 +70,10 @@ has '"variant":"full-sor-32"'
 has '"time_over_jor5":2'
 run 0 bench nuetzi --table crosscheck --contacts 40
 has 'sparse-relaxed-sor-128'
+# problems of the falling spheres: Full SOR takes a half of JOR's sweeps or less, relaxed about as many
+run 0 bench nuetzi --table finalists --steps 1 --json
+check "sweeps of JOR over those of SOR" awk -v q="$(number jor_over_sor)" 'BEGIN { exit !(q >= 2) }'
+check "over those of relaxed" near "$(number jor_over_relaxed)" 1 0.2
 run 1 bench nuetzi --table variants --contacts 20000 --solver jor5
 says 'T needs 30400000000 bytes'
 
