@@ -165,6 +165,13 @@ START_TEST(float_rows_and_lookahead)
     ck_assert_double_le(ahead.ahead, 1);
     ck_assert_double_ge(ahead.ahead, 0);
     ck_assert_double_le(ahead.gamma, 1e-3 * loops.gamma);
+    o.r = 33;
+    o.tries = 5;
+    o.iterations = 60;
+    const tb_poulsen_result back = solved("poulsen_grid_8", &o);
+    ck_assert_int_ge(back.reductions, 1);
+    TEST_NEAR(back.r, 33 * pow(0.5, back.reductions), 1e-12);
+    ck_assert(isfinite(back.gamma));
 }
 END_TEST
 

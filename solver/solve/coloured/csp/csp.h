@@ -71,6 +71,7 @@ struct tb_csp {
     int32_t next;           /* worker whose channel is looked at first */
     void (*work)(tb_csp_worker *worker);
     /* of the controller */
+    int32_t final;    /* which x has the result; factorized Jacobi */
     double last;      /* N s, epsilon of the iteration before */
     double *measured; /* bodies x 6: w of the measure of quality */
     tb_poulsen_result *result;

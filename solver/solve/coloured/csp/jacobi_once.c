@@ -135,7 +135,11 @@ static int32_t look_ahead(jacobi_worker *j, tb_row_sweep *z, tb_csp_order *order
 {
     const int32_t count = j->base->end - j->base->first;
     int32_t done = 0;
-    set_input(z, j->base->net, 1 - order->in);
+    const tb_csp *net = j->base->net;
+    set_input(z, net, 1 - order->in);
+    double *const next = z->next;
+    /* the accumulator may take the last iteration back, so its start is kept */
+    z->next = net->measured + 2 * (int64_t)DOFS * net->z.bodies;
     j->turn = 1 - j->turn;
     *epsilon = 0;
     while (!tb_channel_try_receive(&j->base->in, order)) {
@@ -149,6 +153,8 @@ static int32_t look_ahead(jacobi_worker *j, tb_row_sweep *z, tb_csp_order *order
         *epsilon = solve_in_page(j, z, done++, w, *epsilon);
     }
     if (order->command == TB_CSP_GO_ON) {
+        const int64_t first = (int64_t)ROWS * j->base->first;
+        memcpy(next + first, z->next + first, (size_t)done * ROWS * sizeof *next);
         j->base->ahead += done;
         return done;
     }
@@ -236,21 +242,19 @@ static void accumulate_factorized(tb_csp *net)
         tb_csp_order_all(net, &order);
         if (twice && accepted) tb_csp_copy_touched(net, w[0], w[1]);
     }
-    net->z.lambda = order.in == 0 ? net->z.lambda : net->z.next;
+    net->final = order.in;
 }
 
 tb_status tb_csp_jacobi(tb_csp *net, tb_error *error)
 {
-    double *lambda = net->z.lambda;
     const tb_status status = tb_csp_run(net, work_factorized, accumulate_factorized, error);
     int64_t ahead = 0;
+    if (status != TB_OK) return status;
     for (int32_t i = 0; i < net->workers; i++) ahead += net->worker[i].ahead;
-    if (status == TB_OK)
-        net->result->ahead = (double)ahead / ((double)net->z.contacts * net->result->iterations);
-    if (net->z.lambda != lambda)
-        memcpy(lambda, net->z.lambda, (size_t)net->z.contacts * ROWS * sizeof *lambda);
-    net->z.lambda = lambda;
-    return status;
+    net->result->ahead = (double)ahead / ((double)net->z.contacts * net->result->iterations);
+    if (net->final == 1)
+        memcpy(net->z.lambda, net->z.next, (size_t)net->z.contacts * ROWS * sizeof *net->z.lambda);
+    return TB_OK;
 }
 
 /* ---- T ---- */
