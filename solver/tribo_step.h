@@ -165,7 +165,12 @@ typedef struct tb_step_options {
     double contact_slop;
     /* in steps: contacts are also created for bodies that may meet within this time */
     double speculative_time;
-    double contact_margin;    /* m, contacts are also created up to this gap */
+    double contact_margin; /* m, contacts are also created up to this gap */
+    /* 0: off. Contact points of the same two bodies become one, the deepest, where their normals and
+     * surfaces are equal and they are nearer to each other than this share of the smaller body's
+     * radius of gyration. Shapes that join, such as parts of a mesh, give redundant points, which
+     * slow solves down. Large worlds then step as small ones */
+    double contact_merge;
     double closure_tolerance; /* m or rad; the stepper projects loops to this error after the
                                  step */
     /* m or rad; loop errors and limit violations up to this remain uncorrected if no motion

@@ -271,6 +271,7 @@ int64_t td_queue_companion_ns(const td_queue *queue, const td_job *job, int64_t 
     X(contact_slop)                                                                                \
     X(speculative_time)                                                                            \
     X(contact_margin)                                                                              \
+    X(contact_merge)                                                                               \
     X(closure_tolerance)                                                                           \
     X(closure_slop)                                                                                \
     X(report_energy)                                                                               \

@@ -82,6 +82,7 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
                    {o->speculative_time, 0, 100, "speculative_time"},
                    {o->contact_slop, 0, 1, "contact_slop"},
                    {o->contact_margin, 0, 1e3, "contact_margin"},
+                   {o->contact_merge, 0, 0.1, "contact_merge"},
                    {o->closure_tolerance, 0, 1, "closure_tolerance"},
                    {o->closure_slop, 0, 1, "closure_slop"},
                    {o->threads, 0, 4096, "threads"},

@@ -5,7 +5,7 @@
 
 #include "solve/solve.h"
 
-_Static_assert(sizeof(tb_step_options) == 184, "a new field is copied below too");
+_Static_assert(sizeof(tb_step_options) == 192, "a new field is copied below too");
 
 void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
 {
@@ -20,6 +20,7 @@ void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
     to->contact_slop = options->contact_slop;
     to->speculative_time = options->speculative_time;
     to->contact_margin = options->contact_margin;
+    to->contact_merge = options->contact_merge;
     to->closure_tolerance = options->closure_tolerance;
     to->closure_slop = options->closure_slop;
     to->report_energy = options->report_energy;

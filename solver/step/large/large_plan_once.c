@@ -21,6 +21,7 @@ static const char *refuses_options(const tb_step_options *options)
         return "it has the factorized form only";
     if (s->r_strategy != TB_R_DIAGONAL) return "its r-factors are those of the diagonal";
     if (options->report_energy) return "it reports no energies";
+    if (options->contact_merge > 0) return "it merges no contacts";
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /* Contacts of one world: boxes that may meet within the step, pairs, contact points, and at once
  * their rows, while the contact's data is in the cache. */
 #include "step/stages/approach.h"
+#include "step/stages/merge.h"
 #include "step/stages/stages.h"
 
 typedef struct detection {
@@ -121,18 +122,50 @@ TB_STATIC bool wanted(const void *context, int32_t a, int32_t b)
     return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
 }
 
-/* Points of the pair that is looked at. */
+/* Points of the pair that is looked at; points of all pairs, where they are merged. */
 typedef struct point_list {
     tb_contact_point *points;
-    int32_t capacity;
+    tb_merge_point *found;
+    int32_t capacity, number_found, found_capacity;
 } point_list;
 
-TB_STATIC tb_status add_contacts(tb_world *w, int32_t a, int32_t b, const tb_contact_point *points,
-                                 int32_t count)
+/* Keeps a pair's points until those of all pairs are there. */
+TB_STATIC tb_status keep_points(const tb_world *w, point_list *list, int32_t a, int32_t b,
+                                int32_t count)
 {
+    if (list->number_found + count > list->found_capacity) {
+        const int32_t capacity = 2 * (list->number_found + count);
+        tb_merge_point *grown = TB_ARENA_ARRAY(w->arena, tb_merge_point, capacity);
+        if (!grown) return TB_RESOURCE_EXHAUSTED;
+        if (list->number_found > 0)
+            memcpy(grown, list->found, (size_t)list->number_found * sizeof *grown);
+        list->found = grown;
+        list->found_capacity = capacity;
+    }
+    for (int32_t i = 0; i < count; i++)
+        list->found[list->number_found++] = merge_point_of(w, a, b, &list->points[i]);
+    return TB_OK;
+}
+
+TB_STATIC tb_status add_contacts(tb_world *w, point_list *list, int32_t a, int32_t b, int32_t count)
+{
+    if (w->options->contact_merge > 0) return keep_points(w, list, a, b, count);
     tb_world_contact c = contact_of_pair(w->model, a, b);
     for (int32_t i = 0; i < count; i++) {
-        take_point(&c, &points[i]);
+        take_point(&c, &list->points[i]);
+        if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
+    }
+    return TB_OK;
+}
+
+TB_STATIC tb_status add_merged(tb_world *w, const point_list *list)
+{
+    const int32_t count = list->number_found ? merge_points(w, list->found, list->number_found) : 0;
+    if (count < 0) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < count; i++) {
+        tb_world_contact c =
+            contact_of_pair(w->model, list->found[i].shape_a, list->found[i].shape_b);
+        take_point(&c, &list->found[i].point);
         if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
     }
     return TB_OK;
@@ -169,8 +202,7 @@ TB_STATIC tb_status collide(const detection *d, point_list *list, int32_t a, int
         const int32_t count = tb_collide_pair(&d->shapes[a], &d->shapes[b], margin, list->points,
                                               list->capacity, w->arena, &w->collide_flags);
         if (count < 0) return TB_RESOURCE_EXHAUSTED;
-        if (count <= list->capacity)
-            return count ? add_contacts(w, a, b, list->points, count) : TB_OK;
+        if (count <= list->capacity) return count ? add_contacts(w, list, a, b, count) : TB_OK;
         list->capacity = 2 * count;
         list->points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list->capacity);
         if (!list->points) return TB_RESOURCE_EXHAUSTED;
@@ -219,6 +251,7 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
         if (are_near(&d, pairs[p]) && collide(&d, &list, m->colliding_shapes[pairs[p].a],
                                               m->colliding_shapes[pairs[p].b]) != TB_OK)
             return tb_fail_memory(error, 0, "a step's contacts");
+    if (add_merged(w, &list) != TB_OK) return tb_fail_memory(error, 0, "a step's contacts");
     tb_contacts_end(w);
     return TB_OK;
 }

@@ -225,6 +225,39 @@ TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
     return status;
 }
 
+/* ---- merging ---- */
+
+/* Points of all pairs in one list, merged by one lane, and the representatives back to their pairs. */
+TB_STATIC tb_status merge_by_one(tb_world *w, tb_near_list *list)
+{
+    int32_t total = 0, kept = 0;
+    for (int32_t p = 0; p < list->number_of_pairs; p++) total += list->pairs[p].count;
+    tb_merge_point *points = TB_ARENA_ARRAY(w->arena, tb_merge_point, total);
+    if (!points) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t p = 0; p < list->number_of_pairs; p++) {
+        const tb_near *pair = &list->pairs[p];
+        for (int32_t k = 0; k < pair->count; k++)
+            points[kept++] = merge_point_of(w, pair->a, pair->b, &pair->points[k]);
+    }
+    kept = merge_points(w, points, total);
+    if (kept < 0) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t p = 0, i = 0; p < list->number_of_pairs; p++) {
+        tb_near *pair = &list->pairs[p];
+        pair->count = 0;
+        for (; i < kept && points[i].shape_a == pair->a && points[i].shape_b == pair->b; i++)
+            pair->points[pair->count++] = points[i].point;
+    }
+    return TB_OK;
+}
+
+TB_CALLED tb_status merge_pairs(tb_world *w, tb_near_list *list)
+{
+    tb_status status = TB_OK;
+    if (tb_world_alone(w)) status = merge_by_one(w, list);
+    tb_world_together(w, &status);
+    return status;
+}
+
 /* ---- places ---- */
 
 /* The first pair with points on the same chains as this one, perhaps itself. */
@@ -556,6 +589,7 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     if (status == TB_OK) status = find_pairs(&d, &list);
     TB_STAGE_DONE(TB_STAGE_BROAD);
     if (status == TB_OK) status = find_points(&d, &list);
+    if (status == TB_OK && w->options->contact_merge > 0) status = merge_pairs(w, &list);
     TB_STAGE_DONE(TB_STAGE_NARROW);
     if (status == TB_OK) status = number_contacts(w, &list);
     if (status == TB_OK) write_contacts(w, &list);

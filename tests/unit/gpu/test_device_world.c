@@ -340,6 +340,27 @@ static void compare_teams(tb_model *model, int steps, int first)
     lanes = 0;
 }
 
+/* Of the mug's radius of gyration: 1e-4 m. */
+static const double MERGE = 3e-3;
+
+START_TEST(merged_points_have_the_bytes_of_the_library_whatever_the_team)
+{
+    static const int32_t LANES[] = {0, 1, 8, 32};
+    tb_model *jaw = jaw_and_mug(), *all = everything();
+    for (int k = 0; k < 4; k++) {
+        tb_step_options options = tb_step_defaults();
+        options.contact_merge = MERGE;
+        options.precision = k & 1 ? TB_FLOAT : TB_DOUBLE;
+        lanes = LANES[k];
+        compare(jaw, &options, 100, lanes == 32 ? 1 : 6);
+        compare(all, &options, 100, lanes == 32 ? 1 : 6);
+    }
+    lanes = 0;
+    tb_model_destroy(all);
+    tb_model_destroy(jaw);
+}
+END_TEST
+
 START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
 {
     tb_model *jaw = jaw_and_mug(), *all = everything();
@@ -362,21 +383,22 @@ static double largest_difference(const double *a, const double *b, int32_t count
 }
 
 /* Another solver goes to the same answer where there is one alone. */
-static void compare_warp(const tb_model *model, tb_precision precision, double tolerance,
-                         double differs, int steps)
+static void compare_warp(const tb_model *model, tb_precision precision, double merge, int before,
+                         double tolerance, double differs, int steps)
 {
     tb_error error;
     tb_state *state = NULL, *other = NULL;
     tb_stepper *stepper = NULL;
     tb_step_options options = tb_step_defaults();
     options.precision = precision;
+    options.contact_merge = merge;
     options.solve.tolerance = tolerance;
     lanes = BY_WARP;
     TEST_OK(tb_state_create(model, &state, &error), &error);
     push(state, false);
     TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
-    TEST_OK(tb_state_create(model, &other, &error), &error);
-    push(other, false);
+    if (before > 0) TEST_OK(tb_step(stepper, state, before, NULL, &error), &error);
+    TEST_OK(tb_state_fork(state, &other, &error), &error);
     device_world w = make_device_world(other, 1024, 1 << 20);
     for (int i = 0; i < steps; i++) {
         tb_certificate expected, certificate;
@@ -388,7 +410,7 @@ static void compare_warp(const tb_model *model, tb_precision precision, double t
         ck_assert_int_eq(certificate.contacts, expected.contacts);
         ck_assert_int_eq(certificate.rows, expected.rows);
         ck_assert(certificate.residual <= tolerance);
-        ck_assert_int_eq((int)certificate.step, i + 1);
+        ck_assert_int_eq((int)certificate.step, before + i + 1);
     }
     const tb_model_counts n = tb_model_count(model);
     const double q = largest_difference(tb_state_q(state), w.state.q, n.coordinates);
@@ -404,8 +426,11 @@ static void compare_warp(const tb_model *model, tb_precision precision, double t
 START_TEST(a_warp_comes_to_the_answer_of_the_library)
 {
     tb_model *jaw = jaw_and_mug();
-    compare_warp(jaw, TB_DOUBLE, 1e-11, 1e-11, 12);
-    compare_warp(jaw, TB_FLOAT, 1e-6, 1e-6, 12);
+    compare_warp(jaw, TB_DOUBLE, 0, 0, 1e-11, 1e-11, 12);
+    compare_warp(jaw, TB_FLOAT, 0, 0, 1e-6, 1e-6, 12);
+    /* both pads are at the mug, and half of the points are redundant */
+    compare_warp(jaw, TB_DOUBLE, MERGE, 60, 1e-11, 1e-11, 8);
+    compare_warp(jaw, TB_FLOAT, MERGE, 60, 1e-6, 1e-6, 8);
     tb_model_destroy(jaw);
 }
 END_TEST
@@ -597,6 +622,7 @@ END_TEST
 TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
           staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
+          merged_points_have_the_bytes_of_the_library_whatever_the_team,
           teams_of_any_size_have_the_bytes_of_the_library,
           a_warp_comes_to_the_answer_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,

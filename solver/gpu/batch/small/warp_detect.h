@@ -225,7 +225,7 @@ TB_STATIC bool warp_number_contacts(warp_keep *keep, int32_t pairs)
     const int32_t count = lane < pairs ? keep->counts[lane] : 0;
     int32_t total;
     const int32_t first = tb_team_before(count, &total);
-    if (total + keep->joint_rows > WARP_ITEMS) return false;
+    if (total > WARP_ITEMS) return false;
     TB_ROLLED
     for (int32_t k = 0; k < count; k++) {
         keep->slot_of[first + k] = (uint8_t)lane;

@@ -20,13 +20,15 @@ static bool slides(const tb_surface *surface)
     return tb_contact_law_rows(tb_contact_law(surface)) <= TB_CONTACT_COULOMB;
 }
 
-/* Every surface that two shapes may touch with. */
+/* Every surface that two shapes may touch with: no spin, no rolling, no conveyor. */
 static bool all_slide(const tb_model *m)
 {
     for (int32_t i = 0; i < m->number_of_pairs; i++)
         if (!slides(&m->pairs[i].surface)) return false;
-    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++)
-        if (!slides(&m->shapes[m->colliding_shapes[i]].surface)) return false;
+    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
+        const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
+        if (!slides(&shape->surface) || shape->conveys) return false;
+    }
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include "gpu/batch/small/warp_solve.h"
 #include "step/certificate.h"
 #include "step/dynamics/free_body.h"
+#include "step/stages/merge.h"
 #include "step/stages/stages.h"
 
 enum {
@@ -46,7 +47,10 @@ typedef struct warp_last {
 typedef struct warp_candidate {
     uint16_t a, b; /* a < b, places in the model's list */
     int32_t kind;  /* rows: 1 or 3 */
+    /* the first candidate of the same bodies and surface, whose points merge with its own; -1: none do */
+    int32_t merges_as;
     tb_real friction, restitution;
+    tb_real merge_distance; /* m */
 } warp_candidate;
 
 enum {
@@ -98,6 +102,7 @@ typedef struct warp_common {
     tb_real ahead, margin; /* s, of the sweep; m */
     int32_t bodies, dofs, coordinates, shapes, actuators, dry_dofs, number_of_candidates,
         possible_rows;
+    bool merges;                                   /* redundant points become one */
     uint32_t slides;                               /* dofs that are slides */
     tb_real shape[WARP_SHAPE_NUMBERS][WARP_LANES]; /* size, pose in the body's frame, reach */
     int32_t type[WARP_LANES], place[WARP_LANES];   /* place: in the model's list of shapes */
@@ -333,7 +338,7 @@ TB_STATIC void put_shape(const tb_model *m, warp_common *c)
     c->place[lane] = place;
 }
 
-TB_STATIC void put_pair(const tb_model *m, int32_t a, int32_t b, warp_candidate *c)
+TB_STATIC void put_pair(const tb_model *m, double share, int32_t a, int32_t b, warp_candidate *c)
 {
     const tb_surface surface =
         tb_model_pair_surface(m, m->colliding_shapes[a], m->colliding_shapes[b]);
@@ -342,10 +347,30 @@ TB_STATIC void put_pair(const tb_model *m, int32_t a, int32_t b, warp_candidate 
     c->kind = tb_contact_law_rows(law);
     c->friction = law == TB_LAW_COULOMB ? TB_R(surface.friction) : TB_R(0);
     c->restitution = TB_R(surface.restitution);
+    c->merges_as = -1;
+    c->merge_distance =
+        tb_merge_reach(m, share, m->colliding_shapes[a], m->colliding_shapes[b], &surface);
+}
+
+/* Names the first candidate whose points merge with those of this one. */
+TB_STATIC void find_merging(const warp_common *c, warp_candidate *list, int32_t own)
+{
+    const warp_candidate *pair = &list[own];
+    int32_t first = own;
+    if (!(pair->merge_distance > 0)) return;
+    TB_ROLLED
+    for (int32_t i = own - 1; i >= 0; i--) {
+        const warp_candidate *other = &list[i];
+        if (c->body_of[other->a] == c->body_of[pair->a] &&
+            c->body_of[other->b] == c->body_of[pair->b] && other->kind == pair->kind &&
+            other->friction == pair->friction && other->restitution == pair->restitution)
+            first = i;
+    }
+    list[own].merges_as = first;
 }
 
 /* Pairs a < b in order, a lane each: those that can collide, behind each other. */
-TB_STATIC tb_status put_candidates(const tb_model *m, tb_arena *arena, warp_common *c)
+TB_STATIC tb_status put_candidates(const tb_model *m, double share, tb_arena *arena, warp_common *c)
 {
     const int32_t shapes = m->number_of_colliding_shapes, pairs = shapes * (shapes - 1) / 2;
     warp_candidate *list = TB_ARENA_ARRAY(arena, warp_candidate, (size_t)pairs);
@@ -359,9 +384,12 @@ TB_STATIC tb_status put_candidates(const tb_model *m, tb_arena *arena, warp_comm
                         tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
         const uint32_t bits = tb_team_ballot(is);
         if (is)
-            put_pair(m, a, b, &list[count + tb_count_bits(bits & ((1u << tb_team_lane()) - 1))]);
+            put_pair(m, share, a, b,
+                     &list[count + tb_count_bits(bits & ((1u << tb_team_lane()) - 1))]);
         count += tb_count_bits(bits);
     }
+    tb_team_sync();
+    TB_EACH (i, count) find_merging(c, list, i);
     if (TB_LEADER) {
         c->candidates = list;
         c->number_of_candidates = count;
@@ -386,6 +414,7 @@ TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
         c->timing = tb_contact_timing_of(options, w->dt, w->theta);
         c->ahead = look_ahead(w);
         c->margin = least_margin(w);
+        c->merges = options->contact_merge > 0;
         c->bodies = m->number_of_bodies;
         c->dofs = m->number_of_dofs;
         c->coordinates = m->number_of_coordinates;
@@ -396,9 +425,10 @@ TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
     }
     tb_team_sync();
     tb_status status = take_arrays(w);
-    if (status == TB_OK) status = put_candidates(m, &workspace->arena, c);
-    if (status == TB_OK) status = put_motion(w, c);
     put_shape(m, c);
+    tb_team_sync();
+    if (status == TB_OK) status = put_candidates(m, options->contact_merge, &workspace->arena, c);
+    if (status == TB_OK) status = put_motion(w, c);
     tb_team_sync();
     if (TB_LEADER) {
         c->status = status;

@@ -5,7 +5,7 @@
 #ifndef TB_GPU_WARP_STEP_H
 #define TB_GPU_WARP_STEP_H
 
-#include "gpu/batch/small/warp_detect.h"
+#include "gpu/batch/small/warp_merge.h"
 
 /* ---- joint rows ---- */
 
@@ -241,6 +241,8 @@ TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_contact *
     warp_row row;
     warp_count_rows(keep, &row);
     if (!warp_number_contacts(keep, pairs)) return TB_UNSUPPORTED;
+    if (keep->common->merges) warp_merge_points(keep, &sight);
+    if (keep->contacts + keep->joint_rows > WARP_ITEMS) return TB_UNSUPPORTED;
     TB_STAGE_DONE(TB_STAGE_ROWS);
     const int32_t contact = lane - keep->joint_rows;
     const bool is = contact >= 0 && contact < keep->contacts;
