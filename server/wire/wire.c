@@ -383,6 +383,9 @@ tb_status td_wire_read_step_options(const Tribo__V1__StepOptions *message, const
         status = take_number(message->recovery_speed, 1e-9, 1e6, field, "recovery_speed",
                              &options->recovery_speed, error);
     if (status == TB_OK)
+        status = take_number(message->contact_merge, 1e-9, 0.1, field, "contact_merge",
+                             &options->contact_merge, error);
+    if (status == TB_OK)
         status = take_choice((int)message->scheme, 4, field, "scheme", &scheme, error);
     if (status == TB_OK)
         status = take_choice((int)message->precision, 2, field, "precision", &precision, error);

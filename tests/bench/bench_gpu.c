@@ -33,6 +33,7 @@ typedef struct bench {
     tb_backend_choice backend;
     tb_device_info device;
     const char *solver; /* NULL: the default */
+    double merge;       /* tb_step_options.contact_merge */
     how hows[MOST_HOWS];
     int number_of_hows; /* 0: the usual ones */
     int32_t hold_steps;
@@ -60,7 +61,7 @@ static void print(const bench *b, const figures *f)
     const double n = (double)f->worlds * f->steps;
     printf("{\"bench\": \"gpu\", \"commit\": \"%s\", \"card\": \"%s\", \"driver\": \"%s\", "
            "\"backend\": \"%s\", \"scene\": \"%s\", \"part\": \"%s\", "
-           "\"precision\": \"%s\", \"tolerance\": %g, \"solver\": \"%s\", \"worlds\": %d, "
+           "\"precision\": \"%s\", \"tolerance\": %g, \"solver\": \"%s\", \"merge\": %g, \"worlds\": %d, "
            "\"steps\": %d, \"way\": %d, \"scene_steps\": %d, \"world_steps_per_s\": %.6g, "
            "\"contact_steps_per_s\": %.6g, "
            "\"us_per_step\": %.6g, \"world_steps_per_s_with_copies\": %.6g, \"copy_s\": %.4g, "
@@ -69,7 +70,7 @@ static void print(const bench *b, const figures *f)
            "\"device_bytes\": %llu, \"regrowths\": %lld}\n",
            b->commit, b->device.name, b->device.driver, f->use.backend, b->scene.name, f->part,
            f->options.precision == TB_FLOAT ? "float" : "double", f->options.solve.tolerance,
-           f->options.solve.solver, f->worlds, f->steps, f->way, b->scene.steps, n / f->compute,
+           f->options.solve.solver, f->options.contact_merge, f->worlds, f->steps, f->way, b->scene.steps, n / f->compute,
            n / f->compute * f->contacts, 1e6 * f->compute / f->steps, n / f->wall, f->copy,
            f->residual, f->failed, f->penetration, f->sweeps, f->contacts, f->held,
            (unsigned long long)f->use.device_bytes, (long long)f->use.regrowths);
@@ -152,6 +153,7 @@ static void run_one(const bench *b, how way, bool whole, tb_state *held, int32_t
     f.options.threads = 0;
     f.options.precision = way.precision;
     f.options.solve.tolerance = way.tolerance;
+    f.options.contact_merge = b->merge;
     if (b->solver != NULL) f.options.solve.solver = b->solver;
     bench_check(tb_stepper_create(&f.options, &stepper, &error), &error);
     for (int32_t i = 0; i < worlds; i++)
@@ -232,6 +234,8 @@ static bool option(bench *b, const char *name, char *value)
         b->whole_steps = atoi(value);
     } else if (strcmp(name, "--solver") == 0) {
         b->solver = value;
+    } else if (strcmp(name, "--merge") == 0) {
+        b->merge = strtod(value, NULL);
     } else if (strcmp(name, "--backend") == 0) {
         b->backend = strcmp(value, "cpu") == 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
     } else {

@@ -2,8 +2,8 @@
  * the hold.
  *
  * The scene also times other simulators (tests/data/jaw_mug.c): close for 1 s, lift to 0.2 m
- * until 2 s, hold until 4 s, dt 2 ms. Usage: bench_jaw_mug [MODEL.xml]; without a model the
- * generator beside it writes one. */
+ * until 2 s, hold until 4 s, dt 2 ms. Usage: bench_jaw_mug [MODEL.xml [MERGE]]; without a model, or
+ * with "", the generator beside it writes one. MERGE: contact_merge of the steps. */
 #include <unistd.h>
 
 #include "common_bench.h"
@@ -15,7 +15,7 @@ static tb_model *load(const char *path)
     tb_error error;
     tb_model *model = NULL;
     char made[512], command[1400];
-    if (path == NULL) {
+    if (path == NULL || path[0] == '\0') {
         char self[512];
         const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
         self[length > 0 ? length : 0] = '\0';
@@ -83,6 +83,7 @@ int main(int argc, char **argv)
     tb_model *model = load(argc > 1 ? argv[1] : NULL);
     tb_step_options options = tb_step_defaults();
     options.solve.tolerance = 1e-6;
+    if (argc > 2) options.contact_merge = strtod(argv[2], NULL);
     tb_stepper *stepper = NULL;
     bench_check(tb_stepper_create(&options, &stepper, &error), &error);
     bench_figure whole = {.name = "jaw and mug, a step of the whole grasp", .unit = "s"};

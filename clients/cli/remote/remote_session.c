@@ -45,6 +45,7 @@ static tb_status create(remote_session *s, const char *scene, const remote_step 
                                                  : TRIBO__V1__PRECISION__PRECISION_DOUBLE;
     options.solve = &solve;
     options.recovery_speed = o->recovery_speed;
+    options.contact_merge = o->contact_merge;
     options.report_energy = o->report_energy;
     request.scene_id = scene_id;
     request.worlds = step->worlds;

@@ -55,6 +55,8 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
          NULL},
         {"tolerance", "T", "residual at which a step's solver stops; of an integrator", ARGS_NUMBER,
          &o->tolerance, DBL_MIN, 1, NULL},
+        {"merge", "SHARE", "join contact points nearer than this share of a body's size (0)",
+         ARGS_NUMBER, &o->contact_merge, 0, 0.1, NULL},
         {"max-iterations", "N", "of the solver, each step", ARGS_INTEGER, &o->maximum_iterations, 1,
          INT32_MAX, NULL},
         {"omega", "W", "relaxation of the solver", ARGS_NUMBER, &o->omega, DBL_MIN, 2, NULL},
@@ -133,6 +135,7 @@ static tb_step_options step_options(const simulation_options *options)
     step.precision = (tb_precision)options->precision;
     step.threads = (int32_t)options->threads;
     step.report_energy = options->report_energy;
+    step.contact_merge = options->contact_merge;
     step.solve.threads = (int32_t)options->threads;
     step.solve.storage = (tb_storage)options->storage;
     step.solve.r_strategy = (tb_r_strategy)options->r_strategy;

@@ -19,6 +19,7 @@ typedef struct simulation_options {
     const char *integrator; /* of the volume law; NULL: the default */
     importing import;
     double dt, tolerance, omega; /* 0: the model's or the library's */
+    double contact_merge;        /* 0: no points merge */
     int64_t maximum_iterations;  /* 0: the library's */
     int64_t worlds, threads;     /* threads 0: all processors */
     device_options device;
@@ -30,7 +31,7 @@ typedef struct simulation_options {
     const remote_options *remote; /* NULL: stepped here */
 } simulation_options;
 
-enum { SIMULATION_OPTIONS = 22 };
+enum { SIMULATION_OPTIONS = 23 };
 
 simulation_options simulation_defaults(void);
 /* The command-line options that fill `options`. */

@@ -110,7 +110,16 @@ START_TEST(options_that_are_zero_keep_their_defaults)
     TEST_NEAR(options.solve.tolerance, usual.solve.tolerance, 0);
     TEST_NEAR(options.recovery_speed, usual.recovery_speed, 0);
     ck_assert(options.report_energy);
+    TEST_NEAR(options.contact_merge, 0, 0);
 
+    message.contact_merge = 3e-3;
+    TEST_OK(td_wire_read_step_options(&message, "options", &options, &error), &error);
+    TEST_NEAR(options.contact_merge, 3e-3, 0);
+    message.contact_merge = 0.5;
+    ck_assert_int_eq(td_wire_read_step_options(&message, "options", &options, &error),
+                     TB_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.field, "options.contact_merge");
+    message.contact_merge = 0;
     message.scheme = (Tribo__V1__Scheme)9;
     ck_assert_int_eq(td_wire_read_step_options(&message, "options", &options, &error),
                      TB_INVALID_ARGUMENT);

@@ -398,7 +398,11 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class StepOptions:
-    """Options of stepping; dt in s, 0 for the scene's own; recovery_speed in m/s."""
+    """Options of stepping; dt in s, 0 for the scene's own; recovery_speed in m/s.
+
+    contact_merge joins contact points of the same two bodies that are nearer to each other than
+    this share of the smaller body's radius of gyration, 0 to 0.1; 0: all stay.
+    """
 
     dt: float = 0.0
     scheme: Literal["", "stewart-trinkle", "moreau", "planar", "volume"] = ""
@@ -406,6 +410,7 @@ class StepOptions:
     solve: SolveOptions = field(default_factory=SolveOptions)
     recovery_speed: float = 0.0
     report_energy: bool = False
+    contact_merge: float = 0.0
 
     def message(self) -> common_pb2.StepOptions:
         """The wire's message."""
@@ -428,4 +433,5 @@ class StepOptions:
             solve=self.solve.message(),
             recovery_speed=self.recovery_speed,
             report_energy=self.report_energy,
+            contact_merge=self.contact_merge,
         )

@@ -242,6 +242,7 @@ class Stepper:
         o.precision = _PRECISIONS[wanted.precision]
         o.threads = threads
         o.report_energy = wanted.report_energy
+        o.contact_merge = wanted.contact_merge
         if wanted.recovery_speed:
             o.recovery_speed = wanted.recovery_speed
         # the library borrows the solver's name
