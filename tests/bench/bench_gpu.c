@@ -61,7 +61,8 @@ static void print(const bench *b, const figures *f)
     const double n = (double)f->worlds * f->steps;
     printf("{\"bench\": \"gpu\", \"commit\": \"%s\", \"card\": \"%s\", \"driver\": \"%s\", "
            "\"backend\": \"%s\", \"scene\": \"%s\", \"part\": \"%s\", "
-           "\"precision\": \"%s\", \"tolerance\": %g, \"solver\": \"%s\", \"merge\": %g, \"worlds\": %d, "
+           "\"precision\": \"%s\", \"tolerance\": %g, \"solver\": \"%s\", \"merge\": %g, "
+           "\"worlds\": %d, "
            "\"steps\": %d, \"way\": %d, \"scene_steps\": %d, \"world_steps_per_s\": %.6g, "
            "\"contact_steps_per_s\": %.6g, "
            "\"us_per_step\": %.6g, \"world_steps_per_s_with_copies\": %.6g, \"copy_s\": %.4g, "
@@ -70,10 +71,11 @@ static void print(const bench *b, const figures *f)
            "\"device_bytes\": %llu, \"regrowths\": %lld}\n",
            b->commit, b->device.name, b->device.driver, f->use.backend, b->scene.name, f->part,
            f->options.precision == TB_FLOAT ? "float" : "double", f->options.solve.tolerance,
-           f->options.solve.solver, f->options.contact_merge, f->worlds, f->steps, f->way, b->scene.steps, n / f->compute,
-           n / f->compute * f->contacts, 1e6 * f->compute / f->steps, n / f->wall, f->copy,
-           f->residual, f->failed, f->penetration, f->sweeps, f->contacts, f->held,
-           (unsigned long long)f->use.device_bytes, (long long)f->use.regrowths);
+           f->options.solve.solver, f->options.contact_merge, f->worlds, f->steps, f->way,
+           b->scene.steps, n / f->compute, n / f->compute * f->contacts,
+           1e6 * f->compute / f->steps, n / f->wall, f->copy, f->residual, f->failed,
+           f->penetration, f->sweeps, f->contacts, f->held, (unsigned long long)f->use.device_bytes,
+           (long long)f->use.regrowths);
     fflush(stdout);
 }
 
