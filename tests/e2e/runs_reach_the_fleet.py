@@ -6,6 +6,7 @@ database are killed; and any daemon lists those of all. Skipped where PostgreSQL
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common_daemon import BALL, TRIBO, Report, create_key, scratch
+from common_browser import Browser
+from common_daemon import BALL, BUILD, TRIBO, Report, create_key, scratch
 from common_postgres import Postgres, find_programs
 
 import tribo
@@ -147,6 +149,10 @@ def nothing_is_lost(postgres: Postgres, folder: Path) -> None:
         ids = postgres.ask("SELECT count(*), count(DISTINCT id) FROM tribo_run")[0]
         report.equal(ids[0], ids[1], "each run once")
         lists(daemons, postgres)
+        if shutil.which("chromium") and (BUILD / "dashboard/dist/index.html").exists():
+            shows(daemons["north"], folder)
+        else:
+            report.skip("the dashboard's list of a fleet: no Chromium or no dashboard")
         refuses(postgres, daemons["north"])
         stopped(postgres, daemons["north"])
     finally:
@@ -211,6 +217,25 @@ def lists(daemons: dict[str, tribo.Daemon], postgres: Postgres) -> None:
     told = [json.loads(line) for line in command.stdout.splitlines()]
     report.equal([t["run_id"] for t in told], [r.run_id for r in listed[:5]], "tribo runs --fleet")
     report.check(all(t["node"] in ("north", "south") for t in told), "with nodes")
+
+
+def shows(daemon: tribo.Daemon, folder: Path) -> None:
+    """The dashboard's box widens the list of runs to the fleet."""
+    with Browser(folder) as browser:
+        browser.open(f"http://{daemon.http}/#/runs")
+        browser.wait("document.querySelector('main table tbody tr')")
+        browser.wait("document.querySelector('main [name=fleet]')")
+        browser.click("main [name=fleet]")
+        browser.wait("document.querySelector('main table thead th')?.textContent.includes('node')")
+        browser.wait("document.querySelector('main table tbody tr')")
+        nodes = browser.run(
+            "[...new Set([...document.querySelectorAll('main table tbody tr')]"
+            ".map(row => row.cells[0].textContent))].sort()"
+        )
+        report.check("north" in nodes and set(nodes) <= {"north", "south"}, f"nodes: {nodes}")
+        browser.open(f"http://{daemon.http}/#/benchmarks?fleet=1&search=south")
+        browser.wait("document.querySelector('[data-benchmark^=south]')")
+        report.check(True, "benchmarks of the other node")
 
 
 def refuses(postgres: Postgres, daemon: tribo.Daemon) -> None:

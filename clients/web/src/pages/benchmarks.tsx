@@ -7,6 +7,7 @@ import { date, figure, percent } from "../format";
 import { Command } from "../parts/command";
 import { Curve, type Line } from "../parts/curve";
 import { Failure } from "../parts/failure";
+import { FleetBox } from "../parts/fleet";
 import { Page } from "../parts/page";
 import { route, setQuery } from "../route";
 import { runs } from "../wire/api";
@@ -149,13 +150,14 @@ export function Benchmarks() {
   const { query } = useCell(route);
   const text = (query.get("search") ?? "").toLowerCase();
   const changed = query.get("changed") === "1";
+  const fleet = query.get("fleet") === "1";
   const list = usePages(
     async (pageToken, signal) => {
-      const answer = await runs.listBenchmarks({ pageSize: PAGE_SIZE, pageToken }, { signal });
+      const answer = await runs.listBenchmarks({ pageSize: PAGE_SIZE, pageToken, fleet }, { signal });
       return { rows: answer.benchmarks, next: answer.nextPageToken };
     },
     INTERVAL_MS,
-    [],
+    [fleet],
   );
   const all = useMemo(() => collect(list.rows ?? []), [list.rows]);
   const shown = all.filter(
@@ -179,6 +181,7 @@ export function Benchmarks() {
             }}
           />
         </label>
+        <FleetBox fleet={fleet} />
         <label>
           <input
             type="checkbox"

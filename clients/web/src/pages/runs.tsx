@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { type Run, RunKind, RunStatus } from "../../generated/tribo/v1/runs_pb";
 import { ago, figure, number, seconds, short, word } from "../format";
 import { Command } from "../parts/command";
+import { FleetBox } from "../parts/fleet";
 import { Page } from "../parts/page";
 import { type Column, Table } from "../parts/table";
 import { link, route, setQuery } from "../route";
@@ -42,8 +43,16 @@ const COLUMNS: readonly Column<Run>[] = [
   { title: "began", kind: "number", show: (r) => ago(r.startTimeUs), sort: (r) => r.startTimeUs },
 ];
 
+/** A run of a fleet has its history on its own daemon, so its row is no link. */
+const FLEET_COLUMNS: readonly Column<Run>[] = [
+  { title: "node", show: (r) => r.node, sort: (r) => r.node },
+  { title: "run", kind: "id", show: (r) => <span title={r.runId}>{short(r.runId)}</span> },
+  ...COLUMNS.slice(1),
+];
+
 function matches(run: Run, text: string): boolean {
   const place = [run.runId, run.label, run.owner, run.sceneId, run.device, run.build, run.message];
+  place.push(run.node);
   place.push(word(RunKind, run.kind), word(RunStatus, run.status));
   const all = place.join(" ").toLowerCase();
   return text.toLowerCase().split(/\s+/).every((part) => all.includes(part));
@@ -76,26 +85,27 @@ function Nothing({ searched }: { searched: boolean }) {
 interface TableProps {
   shown?: number;
   kind?: RunKind;
+  fleet?: boolean;
   text?: string;
   chosen?: readonly string[];
   choose?(id: string): void;
 }
 
-export function RunTable({ shown, kind, text, chosen, choose }: TableProps) {
+export function RunTable({ shown, kind, fleet, text, chosen, choose }: TableProps) {
   const list = usePages(
     async (pageToken, signal) => {
       const answer = await runs.listRuns(
-        { pageSize: shown ?? PAGE_SIZE, pageToken, kind: kind ?? RunKind.UNSPECIFIED },
+        { pageSize: shown ?? PAGE_SIZE, pageToken, kind: kind ?? RunKind.UNSPECIFIED, fleet },
         { signal },
       );
       return { rows: answer.runs, next: answer.nextPageToken };
     },
     INTERVAL_MS,
-    [shown, kind],
+    [shown, kind, fleet],
   );
   const rows = text ? list.rows?.filter((run) => matches(run, text)) : list.rows;
-  const columns: Column<Run>[] = [...COLUMNS];
-  if (chosen && choose)
+  const columns: Column<Run>[] = [...(fleet ? FLEET_COLUMNS : COLUMNS)];
+  if (chosen && choose && !fleet)
     columns.unshift({
       title: "",
       show: (run) => <Choice run={run} chosen={chosen} choose={choose} />,
@@ -123,6 +133,7 @@ export function RunsPage() {
   const { query } = useCell(route);
   const text = query.get("search") ?? "";
   const kind = Number(query.get("kind") ?? "0") as RunKind;
+  const fleet = query.get("fleet") === "1";
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [a, b] = chosen;
   const choose = (id: string) => {
@@ -160,7 +171,8 @@ export function RunsPage() {
             ))}
           </select>
         </label>
-        {a && b ? (
+        <FleetBox fleet={fleet} />
+        {fleet ? null : a && b ? (
           <a class="button main" href={link("compare", a, b)}>
             Compare the two
           </a>
@@ -168,7 +180,7 @@ export function RunsPage() {
           <span class="soft">tick two runs to compare them</span>
         )}
       </form>
-      <RunTable kind={kind} text={text} chosen={chosen} choose={choose} />
+      <RunTable kind={kind} fleet={fleet} text={text} chosen={chosen} choose={choose} />
     </Page>
   );
 }

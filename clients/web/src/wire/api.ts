@@ -40,8 +40,10 @@ export interface Caller {
   name: string;
   /** The key was refused, and why. */
   refused: string;
+  /** The daemon can list the runs and benchmarks of its whole fleet. */
+  fleet: boolean;
 }
-export const caller = cell<Caller>({ scope: "none", name: "", refused: "" });
+export const caller = cell<Caller>({ scope: "none", name: "", refused: "", fleet: false });
 
 export function parseScope(text: string): Scope {
   return SCOPES.find((scope) => scope === text) ?? "none";

@@ -22,9 +22,10 @@ let wait = FIRST_WAIT_MS;
 async function learnCaller(): Promise<void> {
   try {
     const info = await simulation.getServerInfo({});
-    caller.set({ scope: parseScope(info.callerScope), name: info.callerName, refused: "" });
+    const { callerScope, callerName: name, fleet } = info;
+    caller.set({ scope: parseScope(callerScope), name, refused: "", fleet });
   } catch (error) {
-    caller.set({ scope: "none", name: "", refused: words(error) });
+    caller.set({ scope: "none", name: "", refused: words(error), fleet: false });
   }
 }
 
