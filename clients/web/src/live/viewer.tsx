@@ -17,6 +17,8 @@ import { Stage } from "./stage";
 import { Timeline } from "./timeline";
 import type { Hit, View } from "./view";
 
+/** Arrows are fitted anew once one is this many times as long as fits. */
+const OUTGROWN = 3;
 /** ms between two looks of the curves at frames that come. */
 const CURVES_MS = 1000;
 
@@ -83,15 +85,23 @@ function Downloads(props: Props & { view: View | undefined; frame: Frame | undef
   );
 }
 
-/** Grows every now and then while frames come, so that curves are not drawn at each. */
+/** Grows every now and then while frames come, and after the last of them, so that curves are not
+ * drawn at each frame and yet show all. */
 function useVersion(newest: Frame | undefined, history: History): number {
   const [version, setVersion] = useState(0);
   const last = useRef(0);
   useEffect(() => {
-    const now = performance.now();
-    if (now - last.current < CURVES_MS) return;
-    last.current = now;
-    setVersion((n) => n + 1);
+    const wait = last.current + CURVES_MS - performance.now();
+    const timer = window.setTimeout(
+      () => {
+        last.current = performance.now();
+        setVersion((n) => n + 1);
+      },
+      Math.max(0, wait),
+    );
+    return () => {
+      window.clearTimeout(timer);
+    };
   }, [newest, history.frames.length]);
   return version;
 }
@@ -110,7 +120,8 @@ export function Viewer(props: Props) {
       ? (newest ?? history.frames[live ? history.frames.length - 1 : 0])
       : (history.frames[history.indexAt(at)] ?? newest);
   useEffect(() => {
-    if (view && frame && fitted === 0) setFitted(view.fittingScale(frame));
+    const fitting = view && frame ? view.fittingScale(frame) : 0;
+    if (fitting > 0 && (fitted === 0 || fitting < fitted / OUTGROWN)) setFitted(fitting);
   }, [view, frame, fitted]);
   const scale = options.scale || fitted || 0.01;
   const shown = useMemo(() => ({ ...options, scale }), [options, scale]);
