@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the picture of the dashboard in README.md: a hand that has lifted a mug, stepped by a daemon.
+"""Makes the picture of the dashboard in README.md: a hand that has lifted a mug.
 
 make dashboard-picture
 """
