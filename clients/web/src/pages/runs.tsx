@@ -95,7 +95,7 @@ export function RunTable({ shown, kind, fleet, text, chosen, choose }: TableProp
   const list = usePages(
     async (pageToken, signal) => {
       const answer = await runs.listRuns(
-        { pageSize: shown ?? PAGE_SIZE, pageToken, kind: kind ?? RunKind.UNSPECIFIED, fleet },
+        { pageSize: shown ?? PAGE_SIZE, pageToken, kind: kind ?? RunKind.UNSPECIFIED, fleet: fleet ?? false },
         { signal },
       );
       return { rows: answer.runs, next: answer.nextPageToken };
