@@ -185,6 +185,18 @@ def check_confinement(report: Report, folder: Path) -> None:
         container.remove()
 
 
+def check_fleet(report: Report, folder: Path) -> None:
+    """The image loads PostgreSQL's library; a database that is away holds up no start."""
+    url = "postgresql://tribo@127.0.0.1:9/fleet"
+    container = Container(folder, "--env", f"TRIBOD_FLEET_OUTBOX={url}")
+    try:
+        report.check(container.wait(), "ready while the fleet's database is away")
+        logs = run("logs", NAME).stderr
+        report.check("takes no rows" in logs, f"the log tells it: {logs[-500:]}")
+    finally:
+        container.remove()
+
+
 def check_messages(report: Report, folder: Path) -> None:
     """Wrong settings are named, and nothing is served."""
     for setting, word in (
@@ -225,7 +237,8 @@ def check_contents(report: Report, root: Path) -> None:
         loaded |= needed(root, root / "usr/bin" / program)
     loaded |= {
         library
-        for start in root.rglob("libhdf5_serial.so.*[0-9]")
+        for name in ("libhdf5_serial.so.*[0-9]", "libpq.so.5")
+        for start in root.rglob(name)
         for library in needed(root, start) | {start.resolve()}
     }
     libraries = {p.resolve() for p in root.glob("usr/lib/**/*.so*") if p.is_file()}
@@ -278,6 +291,7 @@ def main() -> None:
         check_contents(report, Path(temporary) / "root")
         check_data(report, folder)
         check_confinement(report, folder)
+        check_fleet(report, folder)
         check_messages(report, folder)
     report.finish()
 
