@@ -5,7 +5,6 @@ import {
   Group,
   InstancedMesh,
   Matrix4,
-  MeshBasicMaterial,
   MeshLambertMaterial,
   Quaternion,
   Vector3,
@@ -20,6 +19,9 @@ import { type Assets, drawn } from "./geometry";
 const PALETTE = ["#6f9ad3", "#e0a458", "#7fb58a", "#c98fb5", "#9a8fd0", "#c7b458", "#6fb5bd"];
 const GROUND = "#b9b6ad";
 const CHOSEN = new Color("#ffd24a");
+
+/** The grid lies on planes. */
+const BEHIND_THE_GRID = { polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 4 };
 
 interface Entry {
   shape: number;
@@ -91,6 +93,7 @@ export class Bodies extends Group {
   private readonly worlds: number;
   /** Of the batches on the layer UNDRAWN. */
   private readonly flat: Flat;
+  private readonly flatPlanes: Flat;
   private chosen: Picked | undefined;
 
   constructor(
@@ -101,7 +104,8 @@ export class Bodies extends Group {
     light: Light,
   ) {
     super();
-    this.flat = new Flat("flat bodies", new MeshBasicMaterial(), light);
+    this.flat = new Flat("flat bodies", {}, light);
+    this.flatPlanes = new Flat("flat planes", BEHIND_THE_GRID, light);
     this.name = "bodies";
     this.bodies = scene.bodies.length;
     this.worlds = worlds;
@@ -127,21 +131,16 @@ export class Bodies extends Group {
       });
     });
     for (const group of groups.values()) this.addBatch(group);
-    if (coarse) this.add(this.flat);
+    if (coarse) this.add(this.flat, this.flatPlanes);
   }
 
   private addBatch(group: { make: () => BufferGeometry; entries: Entry[]; opacity: number; plane: boolean }): void {
     // one plane is enough for all worlds of a grid that stand on it
     const rows = group.plane ? 1 : this.worlds;
-    // a plane has the same light everywhere
-    const Material = this.coarse && group.plane ? MeshBasicMaterial : MeshLambertMaterial;
-    const material = new Material({
+    const material = new MeshLambertMaterial({
       transparent: group.opacity < 1,
       opacity: group.opacity,
-      // the grid lies on planes
-      polygonOffset: group.plane,
-      polygonOffsetFactor: 1,
-      polygonOffsetUnits: 4,
+      ...(group.plane ? BEHIND_THE_GRID : {}),
     });
     material.userData["opacity"] = group.opacity;
     const mesh = new InstancedMesh(group.make(), material, rows * group.entries.length);
@@ -174,6 +173,7 @@ export class Bodies extends Group {
       for (const entry of batch.entries) if (entry.plain) entry.colour = colour;
       this.paint(batch);
     }
+    this.flatten();
   }
 
   /** Marks a body. */
@@ -183,10 +183,12 @@ export class Bodies extends Group {
     this.flatten();
   }
 
-  /** Those of the batches that are neither planes nor transparent nor wires, in coarse drawing. */
+  /** The batches that are neither transparent nor wires, in coarse drawing. */
   private flatten(): void {
     if (!this.coarse) return;
-    this.flat.update(this.instances.filter((mesh) => mesh.layers.isEnabled(UNDRAWN)));
+    const undrawn = this.instances.filter((mesh) => mesh.layers.isEnabled(UNDRAWN));
+    this.flat.update(undrawn.filter((mesh) => mesh.userData["plane"] !== true));
+    this.flatPlanes.update(undrawn.filter((mesh) => mesh.userData["plane"] === true));
   }
 
   /** The shapes, by geometry and material. */
@@ -235,7 +237,7 @@ export class Bodies extends Group {
       material.transparent = material.opacity < 1;
       material.depthWrite = material.opacity === 1;
       material.needsUpdate = true;
-      const flat = this.coarse && !plane && !material.wireframe && !material.transparent;
+      const flat = this.coarse && !material.wireframe && !material.transparent;
       mesh.layers.set(flat ? UNDRAWN : 0);
     }
     this.flatten();
@@ -248,5 +250,6 @@ export class Bodies extends Group {
       mesh.dispose();
     }
     this.flat.release();
+    this.flatPlanes.release();
   }
 }

@@ -125,7 +125,7 @@ export class ContactView extends Group {
   private readonly cones: Instances;
   private readonly colours: Record<number, Color>;
   /** Of points, shafts and heads, in coarse drawing. */
-  private readonly flat = new Flat("flat contacts", material());
+  private readonly flat = new Flat("flat contacts", { depthTest: false, depthWrite: false });
 
   /** `coarse`: marks of as few vertices as show what they mean. */
   constructor(

@@ -7,7 +7,8 @@ import {
   DynamicDrawUsage,
   type InstancedMesh,
   Mesh,
-  type MeshBasicMaterial,
+  ShaderMaterial,
+  type ShaderMaterialParameters,
   type Vector3,
 } from "three";
 
@@ -25,6 +26,30 @@ interface Part {
   positions: ArrayLike<number>;
   normals: ArrayLike<number>;
   indices: ArrayLike<number> | undefined;
+}
+
+/** Shaders that leave nothing to do at a pixel: a colour comes as the screen wants it. */
+const VERTEX = `
+  attribute vec3 shade;
+  varying vec3 shown;
+  void main() {
+    shown = shade;
+    gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
+  }`;
+const FRAGMENT = `
+  varying vec3 shown;
+  void main() {
+    gl_FragColor = vec4(shown, 1.0);
+  }`;
+
+/** sRGB of linear light from 0 to 1 (IEC 61966-2-1). */
+const SCREEN = Float32Array.from({ length: 4097 }, (_, i) => {
+  const x = i / 4096;
+  return x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055;
+});
+
+function screen(linear: number): number {
+  return SCREEN[Math.min(4096, Math.round(4096 * linear))] ?? 1;
 }
 
 /** Layer of instances that are not drawn themselves; rays still find them. */
@@ -45,7 +70,7 @@ function layoutOf(parts: readonly Part[]): string {
   return parts.map(({ mesh }) => `${mesh.geometry.uuid} ${String(mesh.count)}`).join();
 }
 
-export class Flat extends Mesh<BufferGeometry, MeshBasicMaterial> {
+export class Flat extends Mesh<BufferGeometry, ShaderMaterial> {
   private layout = "";
   private positions = new Float32Array(0);
   private colours = new Float32Array(0);
@@ -53,13 +78,15 @@ export class Flat extends Mesh<BufferGeometry, MeshBasicMaterial> {
   /** `light`: undefined where colours are shown as they are. */
   constructor(
     name: string,
-    material: MeshBasicMaterial,
+    parameters: ShaderMaterialParameters,
     private readonly light?: Light,
   ) {
-    super(new BufferGeometry(), material);
+    super(
+      new BufferGeometry(),
+      new ShaderMaterial({ ...parameters, vertexShader: VERTEX, fragmentShader: FRAGMENT }),
+    );
     this.name = name;
     this.frustumCulled = false;
-    material.vertexColors = true;
   }
 
   /** Takes the instances as they are now. */
@@ -73,7 +100,7 @@ export class Flat extends Mesh<BufferGeometry, MeshBasicMaterial> {
     let vertex = 0;
     for (const part of parts)
       for (let i = 0; i < part.mesh.count; i++) vertex = this.place(part, i, vertex);
-    for (const name of ["position", "color"]) this.geometry.getAttribute(name).needsUpdate = true;
+    for (const name of ["position", "shade"]) this.geometry.getAttribute(name).needsUpdate = true;
   }
 
   /** Makes arrays of the right size, and the triangles. */
@@ -98,7 +125,7 @@ export class Flat extends Mesh<BufferGeometry, MeshBasicMaterial> {
     this.colours = new Float32Array(3 * vertices);
     this.geometry = new BufferGeometry()
       .setAttribute("position", new BufferAttribute(this.positions, 3).setUsage(DynamicDrawUsage))
-      .setAttribute("color", new BufferAttribute(this.colours, 3).setUsage(DynamicDrawUsage))
+      .setAttribute("shade", new BufferAttribute(this.colours, 3).setUsage(DynamicDrawUsage))
       .setIndex(new BufferAttribute(index, 1));
   }
 
@@ -111,6 +138,7 @@ export class Flat extends Mesh<BufferGeometry, MeshBasicMaterial> {
     const red = c[3 * instance] ?? 1;
     const green = c[3 * instance + 1] ?? 1;
     const blue = c[3 * instance + 2] ?? 1;
+    const [plainRed, plainGreen, plainBlue] = [screen(red), screen(green), screen(blue)];
     // normals turn with the columns, over the squares of their lengths
     const sx = 1 / (xx * xx + xy * xy + xz * xz || 1);
     const sy = 1 / (yx * yx + yy * yy + yz * yz || 1);
@@ -124,9 +152,9 @@ export class Flat extends Mesh<BufferGeometry, MeshBasicMaterial> {
       positions[at + 1] = xy * x + yy * y + zy * z + ty;
       positions[at + 2] = xz * x + yz * y + zz * z + tz;
       if (!light) {
-        colours[at] = red;
-        colours[at + 1] = green;
-        colours[at + 2] = blue;
+        colours[at] = plainRed;
+        colours[at + 1] = plainGreen;
+        colours[at + 2] = plainBlue;
         continue;
       }
       const a = (n[k] ?? 0) * sx;
@@ -140,9 +168,9 @@ export class Flat extends Mesh<BufferGeometry, MeshBasicMaterial> {
       const lit = Math.max(0, (nx * s.x + ny * s.y + nz * s.z) * over) / Math.PI;
       const up = (0.5 + 0.5 * nz * over) / Math.PI;
       const down = 1 / Math.PI - up;
-      colours[at] = red * (sun.r * lit + sky.r * up + ground.r * down);
-      colours[at + 1] = green * (sun.g * lit + sky.g * up + ground.g * down);
-      colours[at + 2] = blue * (sun.b * lit + sky.b * up + ground.b * down);
+      colours[at] = screen(red * (sun.r * lit + sky.r * up + ground.r * down));
+      colours[at + 1] = screen(green * (sun.g * lit + sky.g * up + ground.g * down));
+      colours[at + 2] = screen(blue * (sun.b * lit + sky.b * up + ground.b * down));
     }
     return vertex + p.length / 3;
   }
