@@ -7,29 +7,28 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import json
 import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 #: s; the longest wait for anything
 PATIENCE = 60
-#: descriptors that Chromium reads commands from and writes answers to
-READ_FD, WRITE_FD = 3, 4
-
-
-def _pipe() -> tuple[int, int]:
-    """A pipe whose descriptors are above those that Chromium expects."""
-    low = os.pipe()
-    read, write = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in low)
-    for fd in low:
-        os.close(fd)
-    return read, write
+#: Starts the program given by its arguments with two descriptors as 3 and 4, from which Chromium
+#: reads commands and to which it writes answers. A process of its own does this, since gRPC's
+#: handlers of a fork open descriptors in a child before it becomes another program.
+LAUNCH = """
+import fcntl, os, sys
+commands, answers = (fcntl.fcntl(int(fd), fcntl.F_DUPFD, 10) for fd in sys.argv[1:3])
+os.dup2(commands, 3)
+os.dup2(answers, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 class Browser:
@@ -51,24 +50,18 @@ class Browser:
         flags += ["--disable-extensions", "--disable-background-networking", "--mute-audio"]
         flags += ["--disable-component-update", "--hide-scrollbars", "--remote-debugging-pipe"]
         flags += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        # far from the numbers that the browser's ends get
-        (commands, self._send), (self._receive, answers) = _pipe(), _pipe()
-
-        def place() -> None:
-            os.dup2(commands, READ_FD)
-            os.dup2(answers, WRITE_FD)
-
+        (commands, self._send), (self._receive, answers) = os.pipe(), os.pipe()
         self._folder.mkdir(parents=True)
         self._log = folder / "chromium.log"
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [program, *flags, f"--user-data-dir={self._folder}", "about:blank"],
+                [sys.executable, "-c", LAUNCH, str(commands), str(answers)]
+                + [program, *flags, f"--user-data-dir={self._folder}", "about:blank"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "HOME": str(folder)},
-                preexec_fn=place,
-                pass_fds=(READ_FD, WRITE_FD),
+                pass_fds=(commands, answers),
             )
         os.close(commands)
         os.close(answers)
