@@ -142,6 +142,9 @@ typedef struct tb_surface {
     tb_contact_kind kind;
     double friction;    /* mu, >= 0; the larger of two shapes applies */
     double restitution; /* Newton's e, 0 to 1; the larger of two shapes applies */
+    /* Newton's e of both tangents, 0 to 1 (Nützi's eps_T, 4.28): an impact in which friction holds turns
+     * the tangential velocity round; the larger of two shapes applies */
+    double tangential_restitution;
     /* m; the spin torque is at most 2/3 mu spin_radius lambda_n;
      * the larger torque of two shapes applies */
     double spin_radius;

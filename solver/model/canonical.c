@@ -163,7 +163,7 @@ static void put_filters(tb_canonical *io, const tb_compiler *c)
 }
 
 /* Tags of extras. */
-enum { EXTRA_LOOKS = 1, EXTRA_SENSORS = 2 };
+enum { EXTRA_LOOKS = 1, EXTRA_SENSORS = 2, EXTRA_TANGENTIAL_RESTITUTION = 3 };
 
 static bool has_looks(const tb_scene *s)
 {
@@ -182,9 +182,33 @@ static void put_looks(tb_canonical *io, const tb_compiler *c)
     }
 }
 
+static bool has_tangential_restitution(const tb_scene *s)
+{
+    for (int32_t i = 0; i < s->number_of_shapes; i++)
+        if (s->shapes[i].surface.tangential_restitution > 0) return true;
+    for (int32_t i = 0; i < s->number_of_pairs; i++)
+        if (s->pairs[i].surface.tangential_restitution > 0) return true;
+    return false;
+}
+
+/* One number a shape, then one a pair. */
+static void put_tangential_restitution(tb_canonical *io, const tb_compiler *c)
+{
+    uint32_t tag = EXTRA_TANGENTIAL_RESTITUTION;
+    tb_canonical_u32(io, &tag);
+    for (int32_t i = 0; i < c->scene->number_of_shapes; i++) {
+        tb_shape_def def = c->scene->shapes[c->scene_shape[i]];
+        tb_canonical_tangential_restitution(io, &def.surface);
+    }
+    for (int32_t i = 0; i < c->model->number_of_pairs; i++) {
+        tb_pair_def def = c->scene->pairs[c->scene_pair[i]];
+        tb_canonical_tangential_restitution(io, &def.surface);
+    }
+}
+
 static bool has_extras(const tb_scene *s)
 {
-    return has_looks(s) || s->number_of_sensors > 0;
+    return has_looks(s) || s->number_of_sensors > 0 || has_tangential_restitution(s);
 }
 
 static void put_end(tb_canonical *io, const reference_maps *maps, tb_handle end)
@@ -246,6 +270,7 @@ static void put_scene(tb_canonical *io, const reference_maps *maps)
     }
     if (has_looks(s)) put_looks(io, maps->c);
     if (s->number_of_sensors > 0) put_sensors(io, maps);
+    if (has_tangential_restitution(s)) put_tangential_restitution(io, maps->c);
 }
 
 /* SHA-256 as 32 bytes. */
@@ -463,6 +488,21 @@ static void get_sensors(tb_canonical *io, tb_scene *scene)
     }
 }
 
+static void get_tangential_restitution(tb_canonical *io, tb_scene *scene)
+{
+    const int32_t shapes = scene->number_of_shapes;
+    for (int32_t i = 0; io->status == TB_OK && i < shapes + scene->number_of_pairs; i++) {
+        const bool pair = i >= shapes;
+        tb_surface *surface = pair ? &scene->pairs[i - shapes].surface : &scene->shapes[i].surface;
+        tb_canonical_tangential_restitution(io, surface);
+        if (io->status != TB_OK) return;
+        tb_check check = tb_check_begin(pair ? TB_HANDLE_PAIR : TB_HANDLE_SHAPE, NULL,
+                                        pair ? i - shapes : i, io->error);
+        tb_check_surface(&check, surface);
+        added(io, check.status);
+    }
+}
+
 /* Extras follow each other by their tags, each at most once; the end is that of the bytes. */
 static void get_extras(tb_canonical *io, tb_scene *scene)
 {
@@ -474,6 +514,8 @@ static void get_extras(tb_canonical *io, tb_scene *scene)
             get_looks(io, scene);
         else if (tag == EXTRA_SENSORS && tag > last)
             get_sensors(io, scene);
+        else if (tag == EXTRA_TANGENTIAL_RESTITUTION && tag > last)
+            get_tangential_restitution(io, scene);
         else
             tb_canonical_fail(io, "an extra is unknown or out of order");
         last = tag;

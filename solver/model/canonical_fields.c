@@ -276,6 +276,11 @@ static void surface(tb_canonical *io, tb_surface *x)
     io_double(io, &x->adhesion_range);
 }
 
+void tb_canonical_tangential_restitution(tb_canonical *io, tb_surface *x)
+{
+    io_double(io, &x->tangential_restitution);
+}
+
 void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
 {
     io_text(io, &x->name);

@@ -329,9 +329,10 @@ struct tb_model {
     double gravity[3], dt, total_mass;
     double density, viscosity, wind[3]; /* of the medium */
     bool filter_parent;
-    bool compensates_gravity; /* a body has gravity_compensation, and gravity is not zero */
-    bool has_polynomials;     /* a spring or damper of a joint has a polynomial */
-    bool has_adhesion;        /* an actuator's transmission is a body, or a surface adheres */
+    bool compensates_gravity;        /* a body has gravity_compensation, and gravity is not zero */
+    bool has_polynomials;            /* a spring or damper of a joint has a polynomial */
+    bool has_tangential_restitution; /* of a surface */
+    bool has_adhesion; /* an actuator's transmission is a body, or a surface adheres */
     bool has_adhesive_surfaces;
     double adhesion_reach; /* m: widest gap at which a surface adheres */
     bool has_joint_forces; /* a joint or tendon bounds the sum of its actuators' forces */

@@ -108,6 +108,11 @@ void tb_check_surface(tb_check *check, tb_surface *surface)
     if (check->status == TB_OK && surface->restitution > 1)
         tb_check_fail(check, "surface.restitution", "must be at most 1, but is %g",
                       surface->restitution);
+    tb_check_not_negative(check, "surface.tangential_restitution", &surface->tangential_restitution,
+                          1);
+    if (check->status == TB_OK && surface->tangential_restitution > 1)
+        tb_check_fail(check, "surface.tangential_restitution", "must be at most 1, but is %g",
+                      surface->tangential_restitution);
     tb_check_not_negative(check, "surface.spin_radius", &surface->spin_radius, 1);
     tb_check_not_negative(check, "surface.rolling_length", &surface->rolling_length, 1);
     tb_check_not_negative(check, "surface.adhesion", &surface->adhesion, 1);

@@ -71,6 +71,7 @@ TB_EXTERN tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int
     surface.kind = p->kind > q->kind ? p->kind : q->kind;
     surface.friction = larger(p->friction, q->friction);
     surface.restitution = larger(p->restitution, q->restitution);
+    surface.tangential_restitution = larger(p->tangential_restitution, q->tangential_restitution);
     /* the larger torque applies; a torque is friction times radius */
     const double torque = larger(p->friction * p->spin_radius, q->friction * q->spin_radius);
     surface.spin_radius = surface.friction > 0 ? torque / surface.friction : 0;

@@ -21,10 +21,12 @@
 #include "solve/solve.h"
 
 /* Numbers of a contact between its detection and the end of the solve. They use the memory of the
- * record's velocity; impulse[k] is scale[k] x lambda of row k. */
+ * record's impulse. */
 typedef struct tb_contact_draft {
-    double bias;       /* m/s: xi of the normal row minus the normal velocity after the step */
+    double bias[3];    /* m/s: xi of normal and tangential rows minus the velocity after the step */
     double slip_speed; /* m/s, of the last step */
+    /* m: the spin torque is spin_radius x lambda of row 3, a rolling torque rolling_length x lambda */
+    double spin_radius, rolling_length;
 } tb_contact_draft;
 
 /* One contact of the last step, for tb_state_contact and for the next step's warm start.
@@ -36,13 +38,10 @@ typedef struct tb_contact_record {
     double position[3], normal[3], tangent1[3], tangent2[3];
     double gap;
     union {
-        double impulse[6]; /* normal, tangents (N s); spin, rolling (N m s) */
-        double scale[6];   /* before the solve: 1, or the length of an angular row in m */
-    };
-    union {
-        double velocity[3];     /* m/s, after the step */
+        double impulse[6];      /* normal, tangents (N s); spin, rolling (N m s) */
         tb_contact_draft draft; /* before the solve */
     };
+    double velocity[3];   /* m/s, after the step */
     int32_t kind, status; /* before the solve, status is that of the last step, or unknown */
 } tb_contact_record;
 

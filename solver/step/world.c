@@ -204,11 +204,16 @@ TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
     TB_EACH (i, w->number_of_contacts) {
         tb_contact_record *r = &w->records[i];
         const tb_real *xi = solution->xi + blocks[i].row;
-        r->velocity[0] = (double)(xi[0] - TB_R(r->draft.bias));
+        const tb_contact_draft draft = r->draft;
+        const double scale[6] = {
+            1, 1, 1, draft.spin_radius, draft.rolling_length, draft.rolling_length};
         r->velocity[1] = r->velocity[2] = 0;
-        for (int32_t k = 1; k < r->kind && k < 3; k++) r->velocity[k] = (double)xi[k];
-        for (int32_t k = 0; k < r->kind; k++)
-            r->impulse[k] = r->scale[k] * tb_impulse_at(solution->lambda, fine, blocks[i].row + k);
+        for (int32_t k = 0; k < r->kind && k < 3; k++)
+            r->velocity[k] = (double)(xi[k] - TB_R(draft.bias[k]));
+        for (int32_t k = 0; k < 6; k++)
+            r->impulse[k] =
+                k < r->kind ? scale[k] * tb_impulse_at(solution->lambda, fine, blocks[i].row + k)
+                            : 0;
         r->status = statuses[i];
     }
 }

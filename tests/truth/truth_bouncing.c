@@ -64,6 +64,59 @@ START_TEST(inelastic_ball_comes_to_rest_in_time)
 }
 END_TEST
 
+/* Nützi's eps_T (4.28): a ball that meets a plane with the tangential velocity g of its contact point leaves
+ * with -eps_T g where friction holds, so its velocity changes by -2/7 (1 + eps_T) g, and where friction does
+ * not hold by mu (1 + eps_N) v_n. With both restitutions 1 the energy stays. */
+START_TEST(a_ball_rebounds_sideways)
+{
+    double holds = 0, slides = 0, energy = 0;
+    for (int k = 0; k < 2 * 5; k++) {
+        const double e_t = 0.25 * (k / 2), fall = -2, along = 0.7, spin = 9;
+        /* the contact's lever is the radius where the gap is 0 at the scheme's collision detection */
+        const double z = BALL[0] - (k % 2 ? 0 : 0.5e-3 * fall);
+        truth t = truth_begin(0, 1e-3);
+        t.options.scheme = k % 2 ? TB_SCHEME_STEWART_TRINKLE : TB_SCHEME_MOREAU;
+        t.options.solve.tolerance = 1e-13;
+        tb_surface s = truth_surface(10, 1);
+        s.tangential_restitution = e_t;
+        truth_plane(&t, 0, 0, 1, s);
+        truth_body(&t, "ball", TB_SHAPE_SPHERE, BALL, 2, (const double[3]){0, 0, z}, NULL, s);
+        truth_start(&t);
+        truth_set_velocity(&t, "ball", (const double[3]){along, 0, fall},
+                           (const double[3]){0, -spin, 0});
+        const double before = tb_state_energy(t.state);
+        /* the contact point's velocity: v_x + (omega x r)_x with r = (0, 0, -R) */
+        const double g = along + spin * BALL[0];
+        truth_run(&t, 2);
+        const tb_body_motion m = truth_motion(&t, "ball");
+        holds = fmax(holds, fabs(m.linear_velocity[0] - (along - 2.0 / 7 * (1 + e_t) * g)));
+        holds = fmax(holds, fabs(m.linear_velocity[2] + fall));
+        holds = fmax(holds, fabs(m.linear_velocity[0] - m.angular_velocity[1] * BALL[0] + e_t * g));
+        if (e_t == 1) energy = fmax(energy, fabs(tb_state_energy(t.state) / before - 1));
+        truth_end(&t);
+
+        /* little friction: its bound acts, whatever eps_T is */
+        t = truth_begin(0, 1e-3);
+        t.options.scheme = k % 2 ? TB_SCHEME_STEWART_TRINKLE : TB_SCHEME_MOREAU;
+        t.options.solve.tolerance = 1e-13;
+        s = truth_surface(0.05, 1);
+        s.tangential_restitution = e_t;
+        truth_plane(&t, 0, 0, 1, s);
+        truth_body(&t, "ball", TB_SHAPE_SPHERE, BALL, 2, (const double[3]){0, 0, z}, NULL, s);
+        truth_start(&t);
+        truth_set_velocity(&t, "ball", (const double[3]){along, 0, fall},
+                           (const double[3]){0, -spin, 0});
+        truth_run(&t, 2);
+        const double v = truth_motion(&t, "ball").linear_velocity[0];
+        slides = fmax(slides, fabs(v - (along + 0.05 * 2 * fall)));
+        truth_end(&t);
+    }
+    TRUTH_CHECK("sideways rebound, friction holds: velocity, m/s", holds, 1e-10);
+    TRUTH_CHECK("sideways rebound, friction slides: velocity, m/s", slides, 1e-10);
+    TRUTH_CHECK("sideways rebound, both restitutions 1: energy", energy, 1e-10);
+}
+END_TEST
+
 START_TEST(three_equal_balls_share_an_impact)
 {
     truth t = truth_begin(0, 1e-3);
@@ -147,5 +200,5 @@ START_TEST(elastic_cube_of_balls_keeps_its_energy)
 END_TEST
 
 TEST_MAIN(elastic_balls_keep_their_energy, inelastic_ball_comes_to_rest_in_time,
-          three_equal_balls_share_an_impact, dropped_cube_of_balls_hardly_penetrates,
-          elastic_cube_of_balls_keeps_its_energy)
+          three_equal_balls_share_an_impact, a_ball_rebounds_sideways,
+          dropped_cube_of_balls_hardly_penetrates, elastic_cube_of_balls_keeps_its_energy)

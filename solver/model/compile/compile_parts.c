@@ -271,21 +271,25 @@ static tb_status compile_keyframes(tb_compiler *c)
     return TB_OK;
 }
 
-/* How far apart two shapes may be that adhere: the ranges of two shapes add. */
-static void find_adhesion(tb_model *model)
+/* Whether surfaces adhere or rebound sideways, and how far apart two shapes may be that adhere: the ranges of
+ * two shapes add. */
+static void look_at_surfaces(tb_model *model)
 {
     double range = 0;
-    bool adheres = false;
+    bool adheres = false, rebounds = false;
     for (int32_t i = 0; i < model->number_of_shapes; i++) {
         const tb_surface *s = &model->shapes[i].surface;
         adheres = adheres || s->adhesion > 0;
+        rebounds = rebounds || s->tangential_restitution > 0;
         range = fmax(range, 2 * s->adhesion_range);
     }
     for (int32_t i = 0; i < model->number_of_pairs; i++) {
         const tb_surface *s = &model->pairs[i].surface;
         adheres = adheres || s->adhesion > 0;
+        rebounds = rebounds || s->tangential_restitution > 0;
         range = fmax(range, s->adhesion_range);
     }
+    model->has_tangential_restitution = rebounds;
     model->has_adhesive_surfaces = adheres;
     model->has_adhesion = model->has_adhesion || adheres;
     model->adhesion_reach = adheres ? range : 0;
@@ -301,6 +305,6 @@ tb_status tb_compile_parts(tb_compiler *c)
     if (status == TB_OK) status = compile_excludes(c);
     if (status == TB_OK) status = compile_keyframes(c);
     if (status == TB_OK) status = tb_compile_sensors(c);
-    if (status == TB_OK) find_adhesion(c->model);
+    if (status == TB_OK) look_at_surfaces(c->model);
     return status;
 }

@@ -56,6 +56,7 @@ static const char *refuses_shapes(const tb_model *m)
     for (int32_t i = 0; i < m->number_of_pairs; i++)
         if (m->pairs[i].surface.kind > TB_CONTACT_COULOMB)
             return "it has spinning or rolling friction";
+    if (m->has_tangential_restitution) return "it has tangential restitution";
     return planes > TB_LARGE_MOST_UNBOUNDED ? "it has too many planes" : NULL;
 }
 

@@ -296,7 +296,7 @@ static tb_status read_shape(tb_planar_world *w, int32_t index, int32_t owner,
     to->shape = index;
     to->owner = owner;
     to->first = w->number_of_corners;
-    if (s->surface.restitution > 0)
+    if (s->surface.restitution > 0 || s->surface.tangential_restitution > 0)
         return refuse(m, TB_HANDLE_SHAPE, index, "has restitution, which the planar scheme has not",
                       error);
     if (s->type == TB_SHAPE_PLANE) return read_half_plane(w, index, &f, to, error);

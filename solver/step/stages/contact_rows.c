@@ -183,7 +183,7 @@ TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
 }
 
 /* Fills the draft of a contact. `last`: its record of the last step, or NULL. */
-TB_STATIC void draft_record(const tb_world_contact *c, const directions *k, tb_real bias,
+TB_STATIC void draft_record(const tb_world_contact *c, const directions *k, const tb_real bias[3],
                             const tb_contact_record *last, tb_contact_record *r)
 {
     r->shape_a = c->shape_a;
@@ -194,11 +194,10 @@ TB_STATIC void draft_record(const tb_world_contact *c, const directions *k, tb_r
     tb_v3_store(r->tangent1, c->tangent1);
     tb_v3_store(r->tangent2, c->tangent2);
     r->gap = (double)c->gap;
-    for (int i = 0; i < 6; i++) r->scale[i] = 0;
-    for (int32_t i = 0; i < k->rows; i++) r->scale[i] = 1;
-    if (k->rows > 3) r->scale[3] = c->surface.spin_radius;
-    for (int32_t i = 4; i < k->rows; i++) r->scale[i] = c->surface.rolling_length;
-    r->draft = TB_VALUE(tb_contact_draft){(double)bias, 0};
+    r->draft = TB_VALUE(tb_contact_draft){{(double)bias[0], (double)bias[1], (double)bias[2]},
+                                          0,
+                                          c->surface.spin_radius,
+                                          c->surface.rolling_length};
     r->kind = k->rows;
     r->status = TB_STATUS_UNKNOWN;
     if (!last || last->kind != k->rows) return;
@@ -382,10 +381,16 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const 
         free_velocity[n] = TB_R(speed + (double)driven);
         w->driven[block->row + n] = driven;
     }
-    const tb_real bias = tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before);
-    free_velocity[0] += bias;
+    tb_real bias[3] = {tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before), 0, 0};
+    free_velocity[0] += bias[0];
+    for (int32_t n = 1; n < k->linear && c->surface.tangential_restitution > 0; n++) {
+        const tb_real along =
+            tb_block_dot(chains, values + n * chains->width, w->u) + w->driven[block->row + n];
+        bias[n] = tb_contact_tangential_bias(timing, c->gap, &c->surface, before, along);
+        free_velocity[n] += bias[n];
+    }
     w->gaps[block->row] = c->gap;
-    w->recovery[block->row] = tb_contact_recovery(timing, c->gap, bias);
+    w->recovery[block->row] = tb_contact_recovery(timing, c->gap, bias[0]);
     const tb_contact_record *last = find_record(w->state, c, from);
     warm_start(c, k, last, w, block->row);
     if (is_unreachable(chains, k, values)) drop_rows(w, chains, k, values, block->row);

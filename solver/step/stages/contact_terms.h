@@ -82,6 +82,18 @@ TB_FN tb_real tb_contact_bias(const tb_contact_timing *t, tb_real gap, tb_real r
     return gap / (t->dt * (1 - t->theta));
 }
 
+/* Term in c of a tangential row beside the free velocity, where the normal row has Newton's law (Nützi 4.28):
+ * the tangential restitution times the tangential velocity at the start of the step, m/s. */
+TB_FN tb_real tb_contact_tangential_bias(const tb_contact_timing *t, tb_real gap,
+                                         const tb_surface *surface, tb_real before,
+                                         tb_real before_tangential)
+{
+    const tb_real e = TB_R(surface->restitution);
+    const bool impact =
+        t->theta == 1 ? e > 0 && before < 0 && gap + t->dt * before <= 0 : gap <= t->slop || e > 0;
+    return impact ? TB_R(surface->tangential_restitution) * before_tangential : 0;
+}
+
 /* Term of a contact's normal row in the recovery's problem beside its xi (m/s): the velocity
  * that closes the gap, less the bias that xi has already. Moreau's scheme recovers no contacts:
  * its midpoint gap is not that of the end. */

@@ -107,6 +107,35 @@ START_TEST(random_models_come_back)
 }
 END_TEST
 
+/* Tangential restitution follows in an extra, so that other models keep their bytes. */
+START_TEST(tangential_restitution_comes_back)
+{
+    const tb_handle none = {0};
+    tb_error error = {0};
+    tb_scene *scene = new_scene();
+    tb_pair_def pair = tb_pair_defaults();
+    tb_shape_def shape = tb_shape_defaults();
+    shape.name = "rubber";
+    shape.body = add_body(scene, none, "ball");
+    shape.size[0] = 0.1;
+    shape.surface.tangential_restitution = 0.75;
+    pair.a = add_shape(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    TEST_OK(tb_scene_add_shape(scene, &shape, &pair.b, &error), &error);
+    pair.surface.tangential_restitution = 0.5;
+    TEST_OK(tb_scene_add_pair(scene, &pair, NULL, &error), &error);
+    tb_model *model = compile(scene), *again = NULL;
+    TEST_OK(tb_model_from_bytes(model->bytes, model->bytes_size, &again, &error), &error);
+    const int32_t ball = tb_model_find(again, TB_HANDLE_SHAPE, "rubber");
+    ck_assert_double_eq(again->shapes[ball].surface.tangential_restitution, 0.75);
+    ck_assert_double_eq(again->pairs[0].surface.tangential_restitution, 0.5);
+    ck_assert(again->has_tangential_restitution);
+    ck_assert_str_eq(tb_model_sha256(again), tb_model_sha256(model));
+    tb_model_destroy(again);
+    tb_model_destroy(model);
+    tb_scene_destroy(scene);
+}
+END_TEST
+
 /* Each prefix lies in memory of its own, so that a sanitizer sees a read past its end. */
 START_TEST(every_truncation_is_data_loss)
 {
@@ -189,5 +218,5 @@ END_TEST
 
 TEST_MAIN(a_model_comes_back_from_its_bytes, the_format_is_what_it_was,
           equal_models_have_equal_bytes_however_they_were_described, random_models_come_back,
-          every_truncation_is_data_loss, every_flipped_bit_is_data_loss,
-          damaged_scenes_do_not_crash)
+          tangential_restitution_comes_back, every_truncation_is_data_loss,
+          every_flipped_bit_is_data_loss, damaged_scenes_do_not_crash)

@@ -208,6 +208,7 @@ START_TEST(a_wrong_shape_is_refused_by_field)
     SHAPE_REFUSED("surface.friction", def.surface.friction = -0.1);
     SHAPE_REFUSED("surface.friction", def.surface.friction = NAN);
     SHAPE_REFUSED("surface.restitution", def.surface.restitution = 1.1);
+    SHAPE_REFUSED("surface.tangential_restitution", def.surface.tangential_restitution = 1.1);
     SHAPE_REFUSED("surface.spin_radius", def.surface.spin_radius = -1);
     SHAPE_REFUSED("surface.rolling_length", def.surface.rolling_length = -1);
     tb_scene_destroy(scene);

@@ -189,7 +189,8 @@ START_TEST(a_contact_element_gives_the_surface)
 {
     tb_model *model = compiled(
         ROBOT(
-            "<link name='a'><contact><lateral_friction value='0.4'/><restitution value='0.5'/>"
+            "<link name='a'><contact><lateral_friction value='0.4'/><restitution "
+            "value='0.5'/><tangential_restitution value='0.25'/>"
             "<rolling_friction value='0.01'/><spinning_friction value='0.02'/></contact>" COLLISION(
                 "sphere radius='1'") "</link>"),
         true);
@@ -197,6 +198,7 @@ START_TEST(a_contact_element_gives_the_surface)
     ck_assert_int_eq(s->kind, TB_CONTACT_ROLLING);
     TEST_NEAR(s->friction, 0.4, 0);
     TEST_NEAR(s->restitution, 0.5, 0);
+    TEST_NEAR(s->tangential_restitution, 0.25, 0);
     TEST_NEAR(s->rolling_length, 0.01, 0);
     TEST_NEAR(2.0 / 3 * s->friction * s->spin_radius, 0.02, 1e-15);
     tb_model_destroy(model);

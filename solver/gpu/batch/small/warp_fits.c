@@ -17,7 +17,8 @@ enum {
 
 static bool slides(const tb_surface *surface)
 {
-    return tb_contact_law_rows(tb_contact_law(surface)) <= TB_CONTACT_COULOMB;
+    return tb_contact_law_rows(tb_contact_law(surface)) <= TB_CONTACT_COULOMB &&
+           surface->tangential_restitution == 0;
 }
 
 /* Every surface that two shapes may touch with: no spin, no rolling, no conveyor. */

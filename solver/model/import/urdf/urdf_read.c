@@ -131,6 +131,8 @@ static tb_status read_contact(urdf *u, const xmlNode *node, tb_surface *surface)
             TRY(not_negative(u, c, "value", &surface->friction));
         } else if (tb_xml_is(c, "restitution")) {
             TRY(not_negative(u, c, "value", &surface->restitution));
+        } else if (tb_xml_is(c, "tangential_restitution")) {
+            TRY(not_negative(u, c, "value", &surface->tangential_restitution));
         } else if (tb_xml_is(c, "rolling_friction")) {
             TRY(not_negative(u, c, "value", &surface->rolling_length));
         } else if (tb_xml_is(c, "spinning_friction")) {
