@@ -51,12 +51,12 @@ class Browser:
         flags += ["--disable-component-update", "--hide-scrollbars", "--remote-debugging-pipe"]
         flags += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
         (commands, self._send), (self._receive, answers) = os.pipe(), os.pipe()
+        launcher = [sys.executable, "-c", LAUNCH, str(commands), str(answers)]
         self._folder.mkdir(parents=True)
         self._log = folder / "chromium.log"
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", LAUNCH, str(commands), str(answers)]
-                + [program, *flags, f"--user-data-dir={self._folder}", "about:blank"],
+                [*launcher, program, *flags, f"--user-data-dir={self._folder}", "about:blank"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -20,6 +20,8 @@ interface Props {
   worlds: number;
   options: Options;
   frame: Frame | undefined;
+  /** The frame that the text is about. */
+  told: Frame | undefined;
   chosen: Picked | undefined;
   note: string;
   hit(hit: Hit): void;
@@ -98,7 +100,7 @@ export function Stage(props: Props) {
           {props.note}
         </p>
       )}
-      <FiguresText view={view} frame={props.frame} />
+      <FiguresText view={view} frame={props.told} />
     </div>
   );
 }

@@ -13,7 +13,7 @@ const TICK_MS = 33;
 interface Props {
   frames: readonly Frame[];
   /** Changes when frames were added. */
-  version: number;
+  version: unknown;
   /** s; undefined: the newest frame is shown as it comes. */
   at: number | undefined;
   seek(time: number | undefined): void;

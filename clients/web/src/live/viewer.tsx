@@ -1,11 +1,12 @@
 // The view with everything about it: what is drawn, what is chosen, time, downloads. Frames come
 // from the page that shows it.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { Failure } from "../parts/failure";
 import { route, setQuery } from "../route";
 import type { Picked } from "./bodies";
+import { useCalm } from "./calm";
 import { csvOf, gltfOf, save } from "./export";
 import type { Frame } from "./frame";
 import type { History } from "./history";
@@ -19,8 +20,9 @@ import type { Hit, View } from "./view";
 
 /** Arrows are fitted anew once one is this many times as long as fits. */
 const OUTGROWN = 3;
-/** ms between two looks of the curves at frames that come. */
+/** ms between two looks at frames that come, of the curves and of what is told in words. */
 const CURVES_MS = 1000;
+const TEXT_MS = 250;
 
 interface Props {
   data: SceneData;
@@ -85,27 +87,6 @@ function Downloads(props: Props & { view: View | undefined; frame: Frame | undef
   );
 }
 
-/** Grows every now and then while frames come, and after the last of them, so that curves are not
- * drawn at each frame and yet show all. */
-function useVersion(newest: Frame | undefined, history: History): number {
-  const [version, setVersion] = useState(0);
-  const last = useRef(0);
-  useEffect(() => {
-    const wait = last.current + CURVES_MS - performance.now();
-    const timer = window.setTimeout(
-      () => {
-        last.current = performance.now();
-        setVersion((n) => n + 1);
-      },
-      Math.max(0, wait),
-    );
-    return () => {
-      window.clearTimeout(timer);
-    };
-  }, [newest, history.frames.length]);
-  return version;
-}
-
 export function Viewer(props: Props) {
   const { data, history, newest, live } = props;
   const [options, setOptions] = useState<Options>(loadOptions);
@@ -113,12 +94,13 @@ export function Viewer(props: Props) {
   const [body, setBody] = useState<Picked>();
   const [contact, setContact] = useState<ContactKey>();
   const [at, setAt] = useState(startTime);
-  const version = useVersion(newest, history);
   const [fitted, setFitted] = useState(0);
   const frame =
     at === undefined
       ? (newest ?? history.frames[live ? history.frames.length - 1 : 0])
       : (history.frames[history.indexAt(at)] ?? newest);
+  const curves = useCalm(newest ?? history.frames.length, CURVES_MS);
+  const told = useCalm(frame, live && at === undefined ? TEXT_MS : 0);
   useEffect(() => {
     const fitting = view && frame ? view.fittingScale(frame) : 0;
     if (fitting > 0 && (fitted === 0 || fitting < fitted / OUTGROWN)) setFitted(fitting);
@@ -152,6 +134,29 @@ export function Viewer(props: Props) {
       window.clearTimeout(timer);
     };
   }, [at]);
+  // elements that stay the same are not looked at when a frame comes
+  const timeline = useMemo(
+    () => (
+      <Timeline
+        frames={history.frames}
+        version={curves}
+        at={at}
+        seek={seek}
+        contact={contact}
+        live={live}
+      />
+    ),
+    [history, curves, told, at, contact, live],
+  );
+  const picked = useMemo(
+    () => (
+      <>
+        {told && contact && <PickedContact scene={data.scene} frame={told} contact={contact} />}
+        {told && body && <PickedBody scene={data.scene} frame={told} picked={body} />}
+      </>
+    ),
+    [data, told, contact, body],
+  );
   return (
     <div class="live">
       <div>
@@ -161,23 +166,16 @@ export function Viewer(props: Props) {
           worlds={props.worlds}
           options={shown}
           frame={frame}
+          told={told}
           chosen={body}
           note={props.note}
           hit={hit}
           made={setView}
         />
-        <Timeline
-          frames={history.frames}
-          version={version}
-          at={at}
-          seek={seek}
-          contact={contact}
-          live={live}
-        />
+        {timeline}
       </div>
       <div class="side">
-        {frame && contact && <PickedContact scene={data.scene} frame={frame} contact={contact} />}
-        {frame && body && <PickedBody scene={data.scene} frame={frame} picked={body} />}
+        {picked}
         {props.children}
         <Panel options={shown} change={change} />
         <Downloads {...props} view={view} frame={frame} />
