@@ -181,6 +181,9 @@ tb_status db_begin_writing(db *store, tb_error *error)
     db_connection *connection = &store->writer.connection;
     const bool file = store->path[0] != '\0';
     tb_status status = db_connection_open(connection, file ? store->path : ":memory:", true, error);
+    /* a store of another version or program keeps its bytes: even pragmas write */
+    int64_t version = 0;
+    if (status == TB_OK) status = db_check_version(store, connection, &version, error);
     if (status == TB_OK) status = set_pragmas(store, error);
     if (status == TB_OK && store->crashed) status = db_check_integrity(store, error);
     if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = OFF", error);

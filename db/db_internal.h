@@ -248,6 +248,9 @@ tb_status db_page_read(db_query *, db_page *, db_row_reader *, void *rows, int32
 
 /* ---- the rest ---- */
 
+/* Reads a file's version. FAILED_PRECONDITION for a newer one or a file of something else, which this
+ * leaves as it is (migrate.c). */
+tb_status db_check_version(const db *, db_connection *, int64_t *version, tb_error *);
 /* Brings a file up to DB_VERSION, one transaction a step (migrate.c). FAILED_PRECONDITION for a
  * newer version or a file of something else. */
 tb_status db_migrate(db *, db_connection *, tb_error *);

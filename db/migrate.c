@@ -56,23 +56,30 @@ static tb_status migrate_once(db_connection *connection, int from, tb_error *err
     return status;
 }
 
-tb_status db_migrate(db *store, db_connection *connection, tb_error *error)
+tb_status db_check_version(const db *store, db_connection *connection, int64_t *version,
+                           tb_error *error)
 {
-    int64_t version = 0, application = 0, tables = 0;
-    tb_status status = db_ask_number(connection, "PRAGMA user_version", &version, error);
+    int64_t application = 0, tables = 0;
+    tb_status status = db_ask_number(connection, "PRAGMA user_version", version, error);
     if (status == TB_OK)
         status = db_ask_number(connection, "PRAGMA application_id", &application, error);
     if (status == TB_OK)
         status = db_ask_number(connection, "SELECT count(*) FROM sqlite_schema", &tables, error);
     if (status != TB_OK) return status;
 
-    if ((version != 0 || tables != 0) && application != DB_APPLICATION_ID)
+    if ((*version != 0 || tables != 0) && application != DB_APPLICATION_ID)
         return tb_fail(error, TB_FAILED_PRECONDITION, "%s is not a store of tribod", store->path);
-    if (version > DB_VERSION)
+    if (*version > DB_VERSION)
         return tb_fail(error, TB_FAILED_PRECONDITION,
                        "%s has version %lld, which is newer than this build's %d", store->path,
-                       (long long)version, DB_VERSION);
+                       (long long)*version, DB_VERSION);
+    return TB_OK;
+}
 
+tb_status db_migrate(db *store, db_connection *connection, tb_error *error)
+{
+    int64_t version = 0;
+    tb_status status = db_check_version(store, connection, &version, error);
     for (int from = (int)version; from < DB_VERSION && status == TB_OK; from++) {
         status = migrate_once(connection, from, error);
         if (status == TB_OK && version > 0)

@@ -76,22 +76,33 @@ static tb_status parse_sessions(const char *text, int32_t *sessions, tb_error *e
     return TB_OK;
 }
 
-/* The key of a file without spaces at its ends, such as a mounted secret. */
-static tb_status import_key(struct db *store, const char *name, const td_key_terms *terms,
-                            const char *path, tb_error *error)
+enum { KEY_SIZE = 128 };
+
+/* The key of a file without spaces at its end, such as a mounted secret. */
+static tb_status read_key(const char *path, char key[KEY_SIZE], tb_error *error)
 {
     tb_bytes file = {0};
-    tb_status status = tb_file_read(path, KEY_FILE_BYTES, &file, error);
+    const tb_status status = tb_file_read(path, KEY_FILE_BYTES, &file, error);
     if (status != TB_OK) return status;
-    char key[128] = "";
     const char *begin = (const char *)file.base;
     size_t size = file.size;
     while (size > 0 && isspace((unsigned char)begin[size - 1])) size--;
-    if (size < sizeof key) memcpy(key, begin, size);
-    status = td_auth_import_key(store, name, terms, key, error);
-    explicit_bzero(key, sizeof key);
+    memset(key, 0, KEY_SIZE);
+    if (size < KEY_SIZE) memcpy(key, begin, size);
     if (file.size > 0) explicit_bzero(file.base, file.size);
     tb_bytes_free(&file);
+    return TB_OK;
+}
+
+/* The message names the file, where the key is none. */
+static tb_status import_key(struct db *store, const char *name, const td_key_terms *terms,
+                            const char *key, const char *path, tb_error *error)
+{
+    tb_error cause = {0};
+    const tb_status status = td_auth_import_key(store, name, terms, key, &cause);
+    if (status == TB_INVALID_ARGUMENT)
+        return tb_fail_field(error, status, "key", "%.120s: %.300s", path, cause.message);
+    if (status != TB_OK) *error = cause;
     return status;
 }
 
@@ -100,22 +111,24 @@ tb_status td_key_create(const td_config *config, const char *name, const td_key_
 {
     struct db *store = NULL;
     td_key_terms terms = {.scope = TD_SCOPE_NONE};
-    char key[128];
+    char key[KEY_SIZE];
     tb_status status = parse_scope(request->scope, &terms.scope, error);
     if (status == TB_OK)
         status = parse_number("rate", request->rate, 1e9, &terms.calls_per_second, error);
     if (status == TB_OK) status = parse_sessions(request->sessions, &terms.sessions, error);
     if (status == TB_OK) status = parse_number("days", request->days, 36500, &terms.days, error);
+    /* before the store, which a first key would make */
+    if (status == TB_OK && request->file != NULL) status = read_key(request->file, key, error);
     if (status == TB_OK) status = open_store(config, false, &store, error);
     if (status != TB_OK) return status;
     if (request->file != NULL)
-        status = import_key(store, name, &terms, request->file, error);
+        status = import_key(store, name, &terms, key, request->file, error);
     else
         status = td_auth_create_key(store, name, &terms, key, error);
     db_close(store);
-    if (status != TB_OK || request->file != NULL) return status;
-    printf("%s\n", key);
+    if (status == TB_OK && request->file == NULL) printf("%s\n", key);
     explicit_bzero(key, sizeof key);
+    if (status != TB_OK) return status;
     if (fflush(stdout) != 0)
         return tb_fail(error, TB_INTERNAL, "the key was made but cannot be printed: %s",
                        strerror(errno));

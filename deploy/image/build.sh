@@ -7,6 +7,8 @@
 # BASE               image that the build stage begins with; default debian:bookworm-slim, or a base
 #                    made by mmdebstrap where the registry cannot be reached
 # GPU_ARCHITECTURES  compute capabilities of the gpu image; default "75 80 86 89 90 100 120"
+#                    the build takes this machine's CUDA 13 compiler where podman can mount one
+#                    (deploy/find_nvcc.sh), else it installs NVIDIA's packages from PyPI
 # BUILD_ARGUMENTS    more arguments of `podman build`, such as --volume
 set -eu
 cd "$(dirname "$0")/../.."
@@ -34,14 +36,18 @@ commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 epoch=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 version=$(sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h)
 for target in "$@"; do
-    architectures=
+    architectures='' compiler=''
     case $target in
     cpu) ;;
-    gpu) architectures=${GPU_ARCHITECTURES:-75 80 86 89 90 100 120} ;;
+    gpu)
+        architectures=${GPU_ARCHITECTURES:-75 80 86 89 90 100 120}
+        nvcc=$(deploy/find_nvcc.sh "${BUILD:-build}")
+        case $engine in *podman) [ -z "$nvcc" ] || compiler="--volume ${nvcc%/bin/nvcc}:/usr/local/cuda:ro" ;; esac
+        ;;
     *) echo "build.sh: no image '$target'; there are cpu and gpu" >&2; exit 2 ;;
     esac
     # shellcheck disable=SC2086
-    "$engine" build $isolation ${BUILD_ARGUMENTS:-} --target "$target" --tag "tribod:$target" --tag "tribod:$version-$target" \
+    "$engine" build $isolation $compiler ${BUILD_ARGUMENTS:-} --target "$target" --tag "tribod:$target" --tag "tribod:$version-$target" \
         --build-arg BASE="$BASE" --build-arg COMMIT="$commit" --build-arg VERSION="$version" \
         --build-arg SOURCE_DATE_EPOCH="$epoch" --build-arg GPU_ARCHITECTURES="$architectures" \
         $(case $engine in *podman) echo --timestamp "$epoch" --format docker --layers ;; esac) \
