@@ -101,6 +101,7 @@ static void refresh_outbox(td_server *server)
     td_metrics_set(server->metrics, TD_METRIC_OUTBOX_OLDEST, (int64_t)counters.oldest_seconds);
     td_metrics_set(server->metrics, TD_METRIC_OUTBOX_REFUSED, counters.refused);
     td_metrics_set(server->metrics, TD_METRIC_OUTBOX_SENT, counters.sent);
+    td_metrics_set(server->metrics, TD_METRIC_OUTBOX_SKEW, (int64_t)counters.skew_seconds);
     td_metrics_set(server->metrics, TD_METRIC_OUTBOX_FAILURES, counters.failures);
 }
 

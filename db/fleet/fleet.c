@@ -19,6 +19,8 @@ static const double ANSWER_S = 10;     /* for a connection, and for each stateme
 static const double IDLE_S = 0.5;      /* between looks at an empty outbox */
 static const double FIRST_PAUSE_S = 1; /* after a failure; doubles */
 static const double LONGEST_PAUSE_S = 30;
+static const int64_t SKEW_NS = 60000000000; /* between comparisons of the clocks */
+static const double MOST_SKEW_S = 5;
 static const int64_t RETRY_NS = 5000000000; /* a list asks twice if it has so much time left */
 static const double FAREWELL_S = 2;         /* for the rest, at the end */
 
@@ -40,12 +42,14 @@ struct db_fleet {
     db_postgres *connection;
     bool failing;
     double pause_seconds;
+    int64_t next_skew_ns;
+    bool skewed; /* the last comparison found a difference, which was logged */
 
     /* lists: one caller at a time */
     pthread_mutex_t lists;
     db_postgres *reader;
 
-    atomic_llong waiting, refused, sent, failures, oldest_us;
+    atomic_llong waiting, refused, sent, failures, oldest_us, skew_us;
 };
 
 static void say(const db_fleet *fleet, tb_log_level level, const char *format, ...) TB_PRINTF(3, 4);
@@ -134,6 +138,33 @@ static void disconnect(db_postgres **c)
 {
     db_postgres_close(*c);
     *c = NULL;
+}
+
+/* Compares the clocks once a minute; the answer's time counts as that of the middle of the wait. */
+static tb_status compare_clocks(db_fleet *fleet, tb_error *error)
+{
+    const int64_t now_ns = db_monotonic_ns();
+    if (now_ns < fleet->next_skew_ns) return TB_OK;
+    db_postgres_rows *rows = NULL;
+    const int64_t asked_us = db_utc_us();
+    const tb_status status = db_postgres_ask(
+        fleet->connection, "SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint", 0, NULL,
+        ANSWER_S, &rows, error);
+    if (status != TB_OK) return status;
+    const int64_t answered_us = db_utc_us();
+    const int64_t theirs_us = strtoll(db_postgres_value(rows, 0, 0), NULL, 10);
+    db_postgres_free(rows);
+    const int64_t skew_us = asked_us + (answered_us - asked_us) / 2 - theirs_us;
+    const double seconds = 1e-6 * (double)llabs(skew_us);
+    if (seconds > MOST_SKEW_S && !fleet->skewed)
+        say(fleet, TB_LOG_WARNING,
+            "this node's clock is %.1f s %s that of the fleet's database: lists of the fleet are "
+            "ordered by clocks",
+            seconds, skew_us > 0 ? "ahead of" : "behind");
+    fleet->skewed = seconds > MOST_SKEW_S;
+    atomic_store(&fleet->skew_us, skew_us);
+    fleet->next_skew_ns = now_ns + SKEW_NS;
+    return TB_OK;
 }
 
 /* ---- batches ---- */
@@ -233,6 +264,7 @@ static tb_status send_batch(db_fleet *fleet, bool *more, tb_error *error)
     *more = false;
     tb_status status = TB_OK;
     if (fleet->connection == NULL) status = connect_sender(fleet, error);
+    if (status == TB_OK) status = compare_clocks(fleet, error);
     if (status == TB_OK) status = db_outbox_list(fleet->store, b.entries, BATCH, &b.count, error);
     if (status != TB_OK || b.count == 0) return status;
     status = send_entries(fleet, b.entries, b.count, error);
@@ -415,6 +447,7 @@ db_fleet_counters db_fleet_count(const db_fleet *fleet)
                                .refused = atomic_load(&fleet->refused),
                                .sent = atomic_load(&fleet->sent),
                                .failures = atomic_load(&fleet->failures),
+                               .skew_seconds = 1e-6 * (double)atomic_load(&fleet->skew_us),
                                .oldest_seconds = age > 0 ? age : 0};
 }
 

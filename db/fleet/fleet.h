@@ -7,6 +7,9 @@
  * replaces an older state of itself alone (column sequence). While the database is away the thread
  * tries again, at first after a second, at last every 30 s, and logs the failure and the recovery once.
  *
+ * Lists are ordered by the clocks of the nodes, so each node compares its clock with the database's once
+ * a minute and logs a difference of more than five seconds.
+ *
  * The tables (tribo_run, tribo_benchmark, tribo_fleet) are made by the first node; columns have the
  * names of the messages in proto/tribo/v1/runs.proto, ids are hexadecimal text. */
 #ifndef DB_FLEET_FLEET_H
@@ -36,6 +39,7 @@ typedef struct db_fleet_counters {
         refused;            /* entries of the outbox: to be sent; that the database cannot store */
     int64_t sent, failures; /* rows, since the start; attempts that failed */
     double oldest_seconds;  /* age of the oldest entry that waits; 0: none */
+    double skew_seconds;    /* this node's clock minus the database's, compared once a minute */
 } db_fleet_counters;
 
 db_fleet_counters db_fleet_count(const db_fleet *);

@@ -55,6 +55,8 @@ typedef struct td_metrics td_metrics;
     X(OUTBOX_REFUSED, "tribod_outbox_refused", gauge, "Rows that this database cannot store")      \
     X(OUTBOX_SENT, "tribod_outbox_sent_total", counter, "Rows sent to the fleet's database")       \
     X(OUTBOX_FAILURES, "tribod_outbox_failures_total", counter, "Attempts to send that failed")    \
+    X(OUTBOX_SKEW, "tribod_outbox_clock_skew_seconds", gauge,                                      \
+      "Clock of this node minus that of the fleet's database")                                     \
     X(LAST_EXIT, "tribod_last_exit_status", gauge,                                                 \
       "Exit status of the process before, -1: it was killed, -2: there was none")
 

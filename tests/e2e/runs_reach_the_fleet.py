@@ -227,7 +227,7 @@ def shows(daemon: tribo.Daemon, folder: Path) -> None:
         browser.wait("document.querySelector('main [name=fleet]')")
         browser.click("main [name=fleet]")
         browser.wait("document.querySelector('main table thead th')?.textContent.includes('node')")
-        browser.wait("document.querySelector('main table tbody tr')")
+        browser.wait("(document.querySelector('main table tbody tr')?.cells.length ?? 0) > 5")
         nodes = browser.run(
             "[...new Set([...document.querySelectorAll('main table tbody tr')]"
             ".map(row => row.cells[0].textContent))].sort()"
@@ -298,6 +298,30 @@ def owners(postgres: Postgres, folder: Path) -> None:
             report.equal([run.label for run in listed], ["ann"], "runs that ann sees")
 
 
+def clocks(postgres: Postgres, folder: Path) -> None:
+    """A node whose clock differs from the database's says so, once, and sends all the same."""
+    # the role looks here before it looks at PostgreSQL's own functions
+    postgres.ask(
+        "CREATE SCHEMA late; CREATE FUNCTION late.clock_timestamp() RETURNS timestamptz"
+        " LANGUAGE sql AS $$ SELECT pg_catalog.clock_timestamp() - interval '90 s' $$"
+    )
+    postgres.ask("ALTER ROLE tribo SET search_path = late, pg_catalog, public")
+    try:
+        with start(folder, "early", postgres.url) as daemon:
+            work(daemon, "early", 2)
+            wait_for("sent", lambda: sent(daemon))
+            skew = metric(daemon, "tribod_outbox_clock_skew_seconds")
+            report.check(88 <= skew <= 91, f"the difference: {skew} s")
+            log = daemon.log.read_text()
+            report.equal(log.count("ahead of that of the fleet's database"), 1, "the log tells it")
+    finally:
+        postgres.ask("ALTER ROLE tribo RESET search_path")
+    with start(folder, "early", postgres.url) as daemon:
+        work(daemon, "later", 1)
+        wait_for("sent", lambda: sent(daemon))
+        report.equal(metric(daemon, "tribod_outbox_clock_skew_seconds"), 0, "equal clocks")
+
+
 def mistakes(folder: Path) -> None:
     """Wrong options end the start; a daemon without a fleet says so; an absent one starts."""
     tribod = tribo.daemon.find_binary()
@@ -337,7 +361,7 @@ def main() -> None:
             return
         postgres = Postgres(programs)
         try:
-            for case in (nothing_is_lost, other_databases, owners):
+            for case in (nothing_is_lost, other_databases, owners, clocks):
                 with report.case(case.__name__):
                     case(postgres, folder)
         finally:
