@@ -74,6 +74,9 @@ void td_call_finish(td_call *call, tb_status status, const tb_error *error, doub
         td_metrics_call(metrics, call->method->service, call->method->name, call->transport->name,
                         status, seconds);
         if (call->trace.given) log_span(call, status, seconds);
+        if (call->trace.sampled)
+            td_metrics_trace(metrics, call->method->service, call->method->name,
+                             call->transport->name, seconds, call->trace.id, call->trace.span_id);
     }
     call->transport->finish(call, status, error, retry_after);
 }

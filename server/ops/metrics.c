@@ -3,6 +3,7 @@
 #include "ops/metrics.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +27,19 @@ typedef struct histogram {
     _Atomic int64_t sum_ns;
 } histogram;
 
+/* A call of a trace that fell into a bucket. */
+typedef struct exemplar {
+    char trace_id[33], span_id[17];
+    double seconds, unix_time;
+} exemplar;
+
 /* The calls of one method over one transport. Immutable names; made once, never removed. */
 typedef struct call_row {
     char method[ROW_NAME_SIZE];
     char transport[16];
     _Atomic int64_t by_status[STATUSES];
     histogram time;
+    exemplar *exemplars; /* of each bucket; NULL before the first traced call; under the mutex */
 } call_row;
 
 struct td_metrics {
@@ -45,6 +53,7 @@ struct td_metrics {
     void *refresh_context;
     td_metrics_print *print;
     void *print_context;
+    pthread_mutex_t exemplars; /* guards those of all rows */
 };
 
 static const struct {
@@ -67,6 +76,7 @@ tb_status td_metrics_create(td_metrics **created, tb_error *error)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     metrics->start_time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    pthread_mutex_init(&metrics->exemplars, NULL);
     snprintf(metrics->other.method, sizeof metrics->other.method, "other");
     snprintf(metrics->other.transport, sizeof metrics->other.transport, "other");
     return TB_OK;
@@ -75,7 +85,13 @@ tb_status td_metrics_create(td_metrics **created, tb_error *error)
 void td_metrics_destroy(td_metrics *metrics)
 {
     if (metrics == NULL) return;
-    for (int i = 0; i < ROWS; i++) free(atomic_load(&metrics->rows[i]));
+    for (int i = 0; i < ROWS; i++) {
+        call_row *row = atomic_load(&metrics->rows[i]);
+        if (row != NULL) free(row->exemplars);
+        free(row);
+    }
+    free(metrics->other.exemplars);
+    pthread_mutex_destroy(&metrics->exemplars);
     free(metrics);
 }
 
@@ -106,13 +122,19 @@ int64_t td_metrics_get(const td_metrics *metrics, td_metric metric)
     return atomic_load_explicit(&metrics->numbers[metric], memory_order_relaxed);
 }
 
+static int bucket_of(double seconds)
+{
+    int bucket = 0;
+    while (bucket < BUCKETS && seconds > EDGES[bucket]) bucket++;
+    return bucket;
+}
+
 static void observe(histogram *h, double seconds)
 {
     /* not a number counts as 0, and a century is long enough */
     if (!(seconds > 0)) seconds = 0;
     if (seconds > 3e9) seconds = 3e9;
-    int bucket = 0;
-    while (bucket < BUCKETS && seconds > EDGES[bucket]) bucket++;
+    const int bucket = bucket_of(seconds);
     atomic_fetch_add_explicit(&h->buckets[bucket], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&h->sum_ns, (int64_t)(seconds * 1e9 + 0.5), memory_order_relaxed);
 }
@@ -177,6 +199,27 @@ void td_metrics_call(td_metrics *metrics, const char *service, const char *metho
     observe(&row->time, seconds);
 }
 
+void td_metrics_trace(td_metrics *metrics, const char *service, const char *method,
+                      const char *transport, double seconds, const char *trace_id,
+                      const char *span_id)
+{
+    char name[ROW_NAME_SIZE];
+    struct timespec now;
+    snprintf(name, sizeof name, "%s/%s", service, method);
+    call_row *row = row_find(metrics, name, transport);
+    clock_gettime(CLOCK_REALTIME, &now);
+    pthread_mutex_lock(&metrics->exemplars);
+    if (row->exemplars == NULL) row->exemplars = calloc(BUCKETS + 1, sizeof *row->exemplars);
+    if (row->exemplars != NULL) {
+        exemplar *kept = &row->exemplars[bucket_of(seconds)];
+        snprintf(kept->trace_id, sizeof kept->trace_id, "%s", trace_id);
+        snprintf(kept->span_id, sizeof kept->span_id, "%s", span_id);
+        kept->seconds = seconds;
+        kept->unix_time = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    }
+    pthread_mutex_unlock(&metrics->exemplars);
+}
+
 /* ---- text --------------------------------------------------------------------------------------*/
 
 /* A label's value with the escapes of the text format. */
@@ -199,8 +242,9 @@ static void print_head(FILE *out, const char *name, const char *type, const char
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* `labels` is "" or `method="..",transport=".."`. */
-static void print_histogram(FILE *out, const char *name, const char *labels, const histogram *h)
+/* `labels` is "" or `method="..",transport=".."`; `exemplars` NULL, or one of each bucket. */
+static void print_histogram(FILE *out, const char *name, const char *labels, const histogram *h,
+                            const exemplar *exemplars)
 {
     const char *comma = *labels != '\0' ? "," : "";
     const char *open = *labels != '\0' ? "{" : "", *close = *labels != '\0' ? "}" : "";
@@ -212,7 +256,11 @@ static void print_histogram(FILE *out, const char *name, const char *labels, con
             fprintf(out, "%g", EDGES[i]);
         else
             fputs("+Inf", out);
-        fprintf(out, "\"} %" PRId64 "\n", count);
+        fprintf(out, "\"} %" PRId64, count);
+        if (exemplars != NULL && exemplars[i].trace_id[0] != '\0')
+            fprintf(out, " # {trace_id=\"%s\",span_id=\"%s\"} %.9f %.3f", exemplars[i].trace_id,
+                    exemplars[i].span_id, exemplars[i].seconds, exemplars[i].unix_time);
+        fputc('\n', out);
     }
     const int64_t sum = atomic_load_explicit(&h->sum_ns, memory_order_relaxed);
     fprintf(out, "%s_sum%s%s%s %.9f\n", name, open, labels, close, (double)sum * 1e-9);
@@ -238,7 +286,7 @@ static int64_t row_count(const call_row *row)
     return count;
 }
 
-static void print_calls(FILE *out, const td_metrics *metrics)
+static void print_calls(FILE *out, td_metrics *metrics, bool with_exemplars)
 {
     const call_row *row;
     print_head(out, "tribod_calls_total", "counter", "Calls finished, by status");
@@ -263,7 +311,11 @@ static void print_calls(FILE *out, const td_metrics *metrics)
         print_label(text, "method", row->method);
         fputc(',', text);
         print_label(text, "transport", row->transport);
-        if (fclose(text) == 0) print_histogram(out, "tribod_call_seconds", labels, &row->time);
+        pthread_mutex_lock(&metrics->exemplars);
+        if (fclose(text) == 0)
+            print_histogram(out, "tribod_call_seconds", labels, &row->time,
+                            with_exemplars ? row->exemplars : NULL);
+        pthread_mutex_unlock(&metrics->exemplars);
         free(labels);
     }
 }
@@ -295,7 +347,7 @@ static void print_process(FILE *out, const td_metrics *metrics)
     fputs("} 1\n", out);
 }
 
-char *td_metrics_text(const td_metrics *metrics, size_t *size)
+static char *write_page(td_metrics *metrics, bool with_exemplars, size_t *size)
 {
     char *text = NULL;
     *size = 0;
@@ -308,9 +360,9 @@ char *td_metrics_text(const td_metrics *metrics, size_t *size)
     }
     for (int i = 0; i < TD_HISTOGRAMS; i++) {
         print_head(out, HISTOGRAMS[i].name, "histogram", HISTOGRAMS[i].help);
-        print_histogram(out, HISTOGRAMS[i].name, "", &metrics->histograms[i]);
+        print_histogram(out, HISTOGRAMS[i].name, "", &metrics->histograms[i], NULL);
     }
-    print_calls(out, metrics);
+    print_calls(out, metrics, with_exemplars);
     if (metrics->print != NULL) metrics->print(metrics->print_context, out);
     print_process(out, metrics);
     const bool bad = ferror(out) != 0;
@@ -320,4 +372,38 @@ char *td_metrics_text(const td_metrics *metrics, size_t *size)
         return NULL;
     }
     return text;
+}
+
+char *td_metrics_text(td_metrics *metrics, size_t *size)
+{
+    return write_page(metrics, false, size);
+}
+
+/* In OpenMetrics the name of a counter's family is without the _total of its samples. */
+char *td_metrics_open_metrics(td_metrics *metrics, size_t *size)
+{
+    static const char TOTAL[] = "_total ";
+    char *page = write_page(metrics, true, size), *text = NULL;
+    FILE *out = page != NULL ? open_memstream(&text, size) : NULL;
+    if (out == NULL) {
+        free(page);
+        return NULL;
+    }
+    char *rest = NULL;
+    for (char *line = strtok_r(page, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const char *total = strncmp(line, "# ", 2) == 0 ? strstr(line, TOTAL) : NULL;
+        const char *name_end =
+            strncmp(line, "# ", 2) == 0 ? strchr(line + strlen("# HELP "), ' ') : NULL;
+        if (total != NULL && name_end == total + strlen(TOTAL) - 1)
+            fprintf(out, "%.*s%s\n", (int)(total - line), line, name_end);
+        else
+            fprintf(out, "%s\n", line);
+    }
+    fputs("# EOF\n", out);
+    free(page);
+    const bool bad = ferror(out) != 0;
+    if (fclose(out) == 0 && !bad) return text;
+    free(text);
+    return NULL;
 }

@@ -94,6 +94,10 @@ void td_metrics_observe(td_metrics *, td_histogram, double seconds);
  * and status, timed by method. */
 void td_metrics_call(td_metrics *, const char *service, const char *method, const char *transport,
                      tb_status, double seconds);
+/* Keeps a finished call of a trace as the exemplar of its bucket: the latest one is on the page in
+ * OpenMetrics format, so that a slow bucket leads to a trace. Ids as in td_trace. */
+void td_metrics_trace(td_metrics *, const char *service, const char *method, const char *transport,
+                      double seconds, const char *trace_id, const char *span_id);
 /* Called before each page is written, to set gauges that others hold (queue lengths). Set it before
  * the metrics are shared. */
 typedef void td_metrics_refresh(void *context);
@@ -101,7 +105,9 @@ void td_metrics_on_refresh(td_metrics *, td_metrics_refresh *, void *context);
 /* Called at the end of each page to print metrics with their own labels. Set before sharing. */
 typedef void td_metrics_print(void *context, FILE *out);
 void td_metrics_on_print(td_metrics *, td_metrics_print *, void *context);
-/* The whole page, malloc'ed; NULL if out of memory. */
-char *td_metrics_text(const td_metrics *, size_t *size);
+/* The whole page in Prometheus's text format, malloc'ed; NULL if out of memory. */
+char *td_metrics_text(td_metrics *, size_t *size);
+/* The same in OpenMetrics 1.0, with exemplars. */
+char *td_metrics_open_metrics(td_metrics *, size_t *size);
 
 #endif

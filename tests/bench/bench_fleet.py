@@ -15,39 +15,22 @@ import argparse
 import math
 import os
 import statistics
-import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
 import grpc
+from common_daemon import short_grasps
 
 import tribo
 from tribo.cluster import Cluster, to_parquet
 from tribo.v1 import grasp_pb2, grasp_pb2_grpc
 
-BUILD = Path(os.environ.get("TRIBO_BUILD", "build"))
 DAY = 86400
 ROUNDS = 3
-
-
-def job(folder: Path, grasps: int) -> dict[str, Any]:
-    """So many trials of a few steps each."""
-    for program in ("mug", "hand"):
-        path = BUILD / "tests" / "data" / program
-        subprocess.run([path, folder], check=True, stdout=subprocess.DEVNULL)
-    return {
-        "target": tribo.GraspObject(folder / "mug.obj", mass=0.3),
-        "hand": tribo.Hand(folder / "hand.xml"),
-        "poses": [
-            tribo.GraspPose((0, 0, 0.03 + 0.03 * i / grasps), (1, 0, 0, 0), name=f"g{i}", force=20)
-            for i in range(grasps)
-        ],
-        "protocol": tribo.Protocol(
-            close_seconds=0.01, lift=0.001, lift_seconds=0.01, hold_seconds=0.01
-        ),
-    }
 
 
 def processor_seconds(pid: int) -> float:
@@ -58,7 +41,7 @@ def processor_seconds(pid: int) -> float:
 
 def measure(folder: Path, grasps: int) -> dict[str, float]:
     """Costs a grasp: seconds and bytes."""
-    asked = job(folder, grasps)
+    asked = short_grasps(folder, grasps)
     dispatcher, parquet = [], []
     with tribo.Daemon() as a, tribo.Daemon() as b, Cluster([a.grpc, b.grpc]) as cluster:
         results = list(cluster.evaluate_grasps(**asked))

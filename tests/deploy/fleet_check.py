@@ -18,12 +18,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
 from cluster_gives_one_nodes_results import plain
-from common_daemon import Report, make_models
+from common_daemon import Report, short_grasps
 from image_check import ENGINE, IMAGE, USER, Container, run
 
 import tribo
@@ -43,21 +42,6 @@ def container(folder: Path, name: str) -> Iterator[Container]:
         yield started
     finally:
         started.remove()
-
-
-def job(folder: Path, grasps: int) -> dict[str, Any]:
-    """Short trials at as many heights."""
-    return {
-        "target": tribo.GraspObject(folder / "mug.obj", mass=0.3),
-        "hand": tribo.Hand(folder / "hand.xml"),
-        "poses": [
-            tribo.GraspPose((0, 0, 0.03 + 0.03 * i / grasps), (1, 0, 0, 0), name=f"g{i}", force=20)
-            for i in range(grasps)
-        ],
-        "protocol": tribo.Protocol(
-            close_seconds=0.02, lift=0.001, lift_seconds=0.01, hold_seconds=0.01
-        ),
-    }
 
 
 def gather(results: Iterable[tribo.GraspResult], grasps: int, what: str) -> list[object]:
@@ -84,8 +68,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as stack:
         folder = Path(temporary)
         folder.chmod(0o755)
-        make_models(folder)
-        asked = job(folder, grasps)
+        asked = short_grasps(folder, grasps)
         with container(folder, "alone") as alone, tribo.connect(alone.grpc) as client:
             start = time.monotonic()
             expected = gather(client.evaluate_grasps(**asked), grasps, "one container")

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import tribo
 
@@ -102,6 +103,22 @@ def make_models(folder: Path) -> None:
         subprocess.run(
             [BUILD / "tests" / "data" / program, folder], check=True, stdout=subprocess.DEVNULL
         )
+
+
+def short_grasps(folder: Path, grasps: int) -> dict[str, Any]:
+    """A request of that many trials of a few steps each; writes its models into the folder."""
+    make_models(folder)
+    return {
+        "target": tribo.GraspObject(folder / "mug.obj", mass=0.3),
+        "hand": tribo.Hand(folder / "hand.xml"),
+        "poses": [
+            tribo.GraspPose((0, 0, 0.03 + 0.03 * i / grasps), (1, 0, 0, 0), name=f"g{i}", force=20)
+            for i in range(grasps)
+        ],
+        "protocol": tribo.Protocol(
+            close_seconds=0.01, lift=0.001, lift_seconds=0.01, hold_seconds=0.01
+        ),
+    }
 
 
 def resident_bytes(pid: int) -> int:

@@ -40,12 +40,17 @@ static enum MHD_Result answer_ready(http_exchange *x)
 static enum MHD_Result answer_metrics(http_exchange *x)
 {
     const http_pair headers[] = {{MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"}, {NULL, NULL}};
+    const char *accept = http_header(x, MHD_HTTP_HEADER_ACCEPT);
+    const bool open = accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
+    const char *const type = open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                  : "text/plain; version=0.0.4; charset=utf-8";
+    td_metrics *metrics = x->http->server->metrics;
     tb_bytes text = {0};
-    char *page = td_metrics_text(x->http->server->metrics, &text.size);
+    char *page =
+        open ? td_metrics_open_metrics(metrics, &text.size) : td_metrics_text(metrics, &text.size);
     if (page == NULL) return answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
     text.base = (unsigned char *)page;
-    const enum MHD_Result result =
-        http_answer_packed(x, "text/plain; version=0.0.4; charset=utf-8", &text, headers);
+    const enum MHD_Result result = http_answer_packed(x, type, &text, headers);
     free(page);
     return result;
 }

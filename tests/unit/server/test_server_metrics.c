@@ -163,7 +163,42 @@ START_TEST(gauges_are_refreshed_before_a_page)
 }
 END_TEST
 
-TEST_MAIN(numbers_are_added_and_set, a_histogram_sums_up_its_buckets,
-          calls_are_counted_by_method_transport_and_status,
+START_TEST(open_metrics_has_exemplars_and_names_of_families)
+{
+    size_t size = 0;
+    tb_error error = {0};
+    td_metrics *metrics = NULL;
+    TEST_OK(td_metrics_create(&metrics, &error), &error);
+    td_metrics_call(metrics, "tribo.v1.Simulation", "Step", "grpc", TB_OK, 0.0015);
+    td_metrics_trace(metrics, "tribo.v1.Simulation", "Step", "grpc", 0.0011, "first", "a");
+    td_metrics_trace(metrics, "tribo.v1.Simulation", "Step", "grpc", 0.0015,
+                     "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    td_metrics_trace(metrics, "tribo.v1.Simulation", "Step", "grpc", 700, "slow", "b");
+    char *page = td_metrics_open_metrics(metrics, &size);
+    ck_assert_ptr_nonnull(page);
+    ck_assert_uint_eq(size, strlen(page));
+    ck_assert_ptr_nonnull(strstr(page, "# TYPE tribod_calls counter\n"));
+    ck_assert_ptr_nonnull(strstr(page, "# HELP tribod_sessions_created Sessions"));
+    ck_assert_ptr_nonnull(strstr(page, "\ntribod_sessions_created_total 0\n"));
+    const char *bucket = strstr(page, "le=\"0.002\"} 1 # {trace_id=");
+    ck_assert_msg(bucket != NULL, "%s", page);
+    ck_assert_ptr_nonnull(strstr(bucket, "\"4bf92f3577b34da6a3ce929d0e0e4736\",span_id="
+                                         "\"00f067aa0ba902b7\"} 0.001500000 1"));
+    ck_assert_ptr_null(strstr(page, "\"first\"")); /* the latest of a bucket counts */
+    ck_assert_ptr_nonnull(strstr(page, "le=\"+Inf\"} 1 # {trace_id=\"slow\""));
+    ck_assert_str_eq(page + size - strlen("\n# EOF\n"), "\n# EOF\n");
+    free(page);
+
+    page = td_metrics_text(metrics, &size);
+    ck_assert_ptr_null(strstr(page, "trace_id"));
+    ck_assert_ptr_null(strstr(page, "# EOF"));
+    ck_assert_ptr_nonnull(strstr(page, "# TYPE tribod_calls_total counter\n"));
+    free(page);
+    td_metrics_destroy(metrics);
+}
+END_TEST
+
+TEST_MAIN(open_metrics_has_exemplars_and_names_of_families, numbers_are_added_and_set,
+          a_histogram_sums_up_its_buckets, calls_are_counted_by_method_transport_and_status,
           names_from_strangers_are_escaped_and_bounded, threads_lose_no_count,
           gauges_are_refreshed_before_a_page)
