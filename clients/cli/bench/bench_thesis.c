@@ -82,6 +82,9 @@ static int run_tables(const char *bench, const thesis_entry *tables, const thesi
     for (const thesis_entry *e = tables; e->name != NULL && status == TB_OK; e++)
         if (o->table != NULL ? strcmp(o->table, e->name) == 0 : !e->slow)
             status = run_table(bench, e, o, &error);
+    if (status == TB_CANCELLED)
+        cli_fail(&error, TB_CANCELLED, "", 0, NULL,
+                 "interrupted: the rest of the table is missing");
     if (status != TB_OK) cli_complain(&error);
     return cli_exit_code(status);
 }
