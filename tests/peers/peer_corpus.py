@@ -57,6 +57,8 @@ DOCUMENTED = {
     "mujoco/test/engine/testdata/ray/hfield.xml": "height fields weigh nothing",
     "menagerie/google_barkour_v0/scene_barkour.xml": "tribo begins at its keyframe named start",
     "mujoco/python/mujoco/testdata/model.xml": "tribo begins at its keyframe named start",
+    "mujoco/test/testdata/model.xml": "tribo begins at its keyframe named start",
+    "mujoco/test/engine/testdata/solver/model.xml": "tribo begins at its keyframe named start",
     "menagerie/google_robot/": "a quadrangle that is neither convex nor flat",
     "menagerie/trossen_wxai/": "polygons that are neither convex nor flat",
     "dex-urdf/robots/arms/rm75/": "an OBJ file of several objects",
