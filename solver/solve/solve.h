@@ -20,6 +20,9 @@ typedef struct tb_solve_history {
     /* sweeps that a solve costs which Newton begins and ends; 0: not known; decays while others
      * solve */
     double newton;
+    /* epsilon to which steps from statuses had to weaken their pull, for the world's slow motions;
+     * grows from solve to solve; 0: none is known */
+    double pull;
 } tb_solve_history;
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };

@@ -43,6 +43,8 @@ static const double SLOW = 0.1;
 static const tb_real LEAST_PULL =
     10 * TB_SMALLEST_EPSILON;                /* epsilon: weaker ones leave rounding */
 static const tb_real WEAKENING = TB_R(0.05); /* of the proximal term, when sets no longer change */
+/* of a known pull, after steps that reached the tolerance by it, and after others */
+static const double PULL_GROWTH = 1.5, PULL_GROWTH_ON_FAILURE = 4;
 static const tb_real NEAR_RIM = TB_R(0.999);
 
 TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
@@ -263,10 +265,13 @@ TB_EXTERN bool tb_newton_is_elastic(const tb_problem *problem)
     return elastic;
 }
 
-/* epsilon for steps from a start of that residual. */
-TB_STATIC tb_real pull_of(const tb_newton *it, double residual)
+/* epsilon for steps from a start of that residual. The slow motions of a world, say of a light hand
+ * on a heavy base, are the same from solve to solve: a pull that had to weaken for them is not
+ * tried again at once. */
+TB_STATIC tb_real pull_of(const tb_newton *it, const tb_solve_history *history, double residual)
 {
     if (tb_newton_is_elastic(it->problem)) return LEAST_PULL;
+    const tb_real known = history ? TB_R(history->pull) : 0;
     const tb_real pull = TB_R(PULL_SHARE * it->options->tolerance / residual);
 #ifdef TB_SINGLE
     /* a kept factor serves as long as pulls are alike, so where there is one they are strong: few
@@ -275,7 +280,25 @@ TB_STATIC tb_real pull_of(const tb_newton *it, double residual)
 #else
     const tb_real more = 1;
 #endif
-    return tb_clamp(pull, more * WEAKEST_PULL, more * STRONGEST_PULL);
+    const tb_real asked = tb_clamp(pull, more * WEAKEST_PULL, more * STRONGEST_PULL);
+    return known > 0 && known < asked ? known : asked;
+}
+
+/* The pull that the next solve begins with: that of steps that had to weaken it twice, or as far as
+ * it goes. A pull that weakened once is no sign of slow motions: sets that change also ask for it.
+ * A known pull that did not have to weaken grows, so that it is given up where the slow motions
+ * are gone. */
+TB_STATIC void learn_of_pull(const tb_newton *it, tb_real first, tb_solve_history *history)
+{
+    if (!history) return;
+    const bool weakened = it->epsilon < first;
+    if (weakened && (it->epsilon < WEAKENING * first || it->epsilon <= LEAST_PULL))
+        history->pull = (double)it->epsilon;
+    else if (it->best_residual <= it->options->tolerance)
+        history->pull *= PULL_GROWTH;
+    else
+        history->pull *= PULL_GROWTH_ON_FAILURE;
+    if (history->pull > (double)STRONGEST_PULL) history->pull = 0;
 }
 
 TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
@@ -294,13 +317,15 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
     const double start = it->best_residual;
     if (status == TB_OK && it->best_residual > it->rest * tolerance) {
         tb_newton_measure(it);
-        it->epsilon = pull_of(it, it->best_residual);
+        it->epsilon = pull_of(it, warm->history, it->best_residual);
         it->epsilon = TB_R(
             tb_newton_cached_factor_begin(&it->system, (double)it->epsilon, residual_unseen(it)));
         tb_team_copy(it->xi, solution->xi, bytes);
         tb_team_copy(it->p, it->lambda, bytes);
         tb_newton_weigh(it);
+        const tb_real first = it->epsilon;
         status = sets_iterate(it, warm, solution);
+        learn_of_pull(it, first, warm->history);
         tb_newton_cached_factor_end(&it->system);
     }
     *ended = status == TB_OK && it->best_residual <= tolerance &&

@@ -415,8 +415,9 @@ double tb_state_limit_impulse(const tb_state *state, int32_t joint)
 /* ---- snapshots ---- */
 
 /* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the
- * end; 5: parameters behind the contacts */
-enum { SNAPSHOT_VERSION = 4, SNAPSHOT_WITHOUT_CHECKSUM = 3, SNAPSHOT_WITH_PARAMETERS = 5 };
+ * end; 5: parameters behind the contacts; 6: Newton's pull in the history, without and (7) with
+ * parameters. Before 6 the numbers were fewer. */
+enum { SNAPSHOT_VERSION = 6, SNAPSHOT_WITH_PARAMETERS = 7, HASHED_VERSION = 3 };
 static const uint64_t HASH_START = 0xcbf29ce484222325u;
 
 static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
@@ -505,20 +506,18 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
     memcpy(&h, bytes, sizeof h);
     if (memcmp(h.magic, SNAPSHOT_MAGIC, sizeof h.magic) != 0)
         return tb_fail(error, TB_DATA_LOSS, "not a snapshot");
-    if (h.version < SNAPSHOT_WITHOUT_CHECKSUM || h.version > SNAPSHOT_WITH_PARAMETERS)
+    if (h.version != SNAPSHOT_VERSION && h.version != SNAPSHOT_WITH_PARAMETERS)
         return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "snapshot version %u, this build reads %d to %d", h.version,
-                       SNAPSHOT_WITHOUT_CHECKSUM, SNAPSHOT_WITH_PARAMETERS);
-    if (h.version != SNAPSHOT_WITHOUT_CHECKSUM) {
-        uint64_t checksum = 0;
-        if (size < sizeof h + sizeof checksum)
-            return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
-        size -= sizeof checksum;
-        memcpy(&checksum, bytes + size, sizeof checksum);
-        if (hash_words(HASH_START, bytes, size) != checksum)
-            return tb_fail(error, TB_DATA_LOSS,
-                           "the snapshot's bytes have changed: its checksum is another");
-    }
+                       "snapshot version %u, this build reads %d and %d", h.version,
+                       SNAPSHOT_VERSION, SNAPSHOT_WITH_PARAMETERS);
+    uint64_t checksum = 0;
+    if (size < sizeof h + sizeof checksum)
+        return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
+    size -= sizeof checksum;
+    memcpy(&checksum, bytes + size, sizeof checksum);
+    if (hash_words(HASH_START, bytes, size) != checksum)
+        return tb_fail(error, TB_DATA_LOSS,
+                       "the snapshot's bytes have changed: its checksum is another");
     const tb_model *origin = tb_variant_origin(state);
     if (memcmp(h.sha256, origin->sha256, sizeof h.sha256) != 0)
         return tb_fail(error, TB_FAILED_PRECONDITION,
@@ -592,7 +591,8 @@ uint64_t tb_state_hash(const tb_state *state)
 {
     if (tb_state_sync_to_host(state, TB_STATE_ALL, NULL) != TB_OK) return 0; /* of a lost device */
     snapshot_header h = make_header(state);
-    if (!state->variant) h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* recorded hashes stay valid */
+    /* a new snapshot version alone changes no hash */
+    if (!state->variant) h.version = HASHED_VERSION;
     memcpy(h.sha256, state->model->sha256, sizeof h.sha256);
     uint64_t hash = hash_words(HASH_START, &h, sizeof h);
     hash = hash_words(hash, state->numbers, state->number_of_numbers * sizeof(double));

@@ -70,8 +70,8 @@ START_TEST(bytes_of_another_format_or_model_are_refused)
     digest_of(&t.server, "one", id, before);
 
     put_u32(data->data, WORLD_FORMAT, 1);
-    refuse(&t.server, id, data, TB_FAILED_PRECONDITION, "version 1", "reads 3");
-    put_u32(data->data, WORLD_FORMAT, 4);
+    refuse(&t.server, id, data, TB_FAILED_PRECONDITION, "version 1", "reads 6");
+    put_u32(data->data, WORLD_FORMAT, 6);
 
     /* the same scene, compiled to something else by another version */
     memcpy(model, data->data + WORLD_MODEL, 12);
@@ -176,7 +176,7 @@ START_TEST(a_checkpoint_of_another_format_is_refused_after_a_restart)
 {
     check_restart(STORED_FORMAT, 7, true, TB_FAILED_PRECONDITION, "format 7, this build reads 1");
     check_restart(STORED_WORLD + WORLD_FORMAT, 9, true, TB_FAILED_PRECONDITION,
-                  "version 9, this build reads 3 and 4");
+                  "version 9, this build reads 6 and 7");
 }
 END_TEST
 

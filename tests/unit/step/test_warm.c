@@ -223,6 +223,42 @@ START_TEST(a_pile_in_float_stands_for_most_of_its_steps)
 }
 END_TEST
 
+/* A body of 0.1 g on the floor carries one of 1000 kg, on which another one swings up and down: the
+ * impulses of the floor follow so slowly that Newton's proximal pull is in their way, and a world
+ * remembers how weak it has to be. */
+static const char SWINGING_LOAD[] =
+    "<mujoco><worldbody><geom type='plane' size='1 1 .1'/><body pos='0 0 .05'><freejoint/>"
+    "<geom type='box' size='.2 .2 .05' mass='1e-4'/></body><body pos='0 0 .2'>"
+    "<joint type='slide' axis='0 0 1'/><joint type='slide' axis='1 0 0' stiffness='1e3'/>"
+    "<geom type='box' size='.2 .2 .1' mass='1e3'/><body pos='0 0 .5'>"
+    "<joint type='slide' axis='0 0 1' stiffness='1e5' springref='.05'/>"
+    "<geom type='box' size='.1 .1 .1' mass='300' contype='0' conaffinity='0'/></body></body>"
+    "</worldbody></mujoco>";
+
+START_TEST(the_pull_that_slow_motions_need_is_remembered)
+{
+    tb_error error = {0};
+    tb_certificate c;
+    enum { SWING = 200 };
+    tb_model *model = model_of(SWINGING_LOAD);
+    tb_stepper *stepper = stepper_of("auto", 1e-6, TB_DOUBLE, true);
+    tb_state *state = new_state(model);
+    int64_t solves = 0, factorizations = 0;
+    for (int i = 0; i < SWING; i++) {
+        TEST_OK(tb_step(stepper, state, 1, &c, &error), &error);
+        ck_assert(c.status == TB_OK && c.residual <= 1e-6);
+        solves += c.linear_solves;
+        factorizations += c.factorizations;
+    }
+    ck_assert_msg(solves < 4 * SWING && 2 * factorizations < 5 * SWING,
+                  "%d solves, %d factorizations", (int)solves, (int)factorizations);
+    tb_state_destroy(state);
+    tb_stepper_destroy(stepper);
+    tb_model_destroy(model);
+}
+END_TEST
+
 TEST_MAIN(what_was_restored_or_forked_goes_on_with_the_same_bytes,
           interleaved_sessions_are_as_if_alone, certificates_tell_what_was_warm, a_reset_forgets,
-          a_pile_in_float_stands_for_most_of_its_steps)
+          a_pile_in_float_stands_for_most_of_its_steps,
+          the_pull_that_slow_motions_need_is_remembered)
