@@ -1,6 +1,5 @@
 # Included by the Makefile: the Python client, in environments in $(BUILD)/python and
-# $(BUILD)/peers.
-# deploy/deps.sh makes the environments, this rule puts the client into them.
+# $(BUILD)/peers. deploy/deps.sh makes the environments, this rule puts the client into them.
 
 PYTHON := $(abspath $(BUILD))/python/bin/python
 PYTHON_CLIENT := $(BUILD)/python/client-installed

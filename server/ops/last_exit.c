@@ -1,3 +1,4 @@
+/* Reads and writes the file `last_exit` of the data folder. See last_exit.h. */
 #include "ops/last_exit.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Marks session ids with a replica and a checksum, and finds the address of a replica. See
+ * replica.h. */
 #include "ops/replica.h"
 
 #include <ctype.h>

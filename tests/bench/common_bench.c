@@ -1,3 +1,4 @@
+/* Clocks, medians and JSON lines of the benchmarks. See common_bench.h. */
 #include "common_bench.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Starts and ends a benchmark's own daemon. See common_daemon.h. */
 #include "common_daemon.h"
 
 #include <signal.h>

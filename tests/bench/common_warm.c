@@ -1,3 +1,4 @@
+/* Scenes and controls of the grasps that warm starts are measured on. See common_warm.h. */
 #include "common_warm.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* Loads a benchmark's scene and draws the starts of its worlds. See common_worlds.h. */
 #include "common_worlds.h"
 
 #include <unistd.h>

@@ -1,8 +1,7 @@
 #!/bin/sh
 # `make install`: the installed files work from their place. A C program finds the library by
-# pkg-config
-# (shared and static), another finds the client; the command and the daemon run; the systemd unit
-# and the configuration name the places where things are.
+# pkg-config (shared and static), another finds the client; the command and the daemon run; the
+# systemd unit and the configuration name the places where things are.
 . tests/e2e/common.sh
 build=${TRIBO_BUILD#"$PWD/"}
 root=$dir/root

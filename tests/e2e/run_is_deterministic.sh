@@ -1,7 +1,6 @@
 #!/bin/sh
 # The same model and controls give the same bytes: run after run, on one thread or two, alone or
-# beside
-# other worlds, stepped one by one or in portions.
+# beside other worlds, stepped one by one or in portions.
 . tests/e2e/common.sh
 write_scene "$dir/scene.xml"
 scene=$dir/scene.xml

@@ -1,3 +1,4 @@
+/* Builds jaws, pads and objects for the truth cases about grasps. See common_grasp.h. */
 #include "common_grasp.h"
 
 static void add_finger(tb_scene *scene, tb_handle palm, int side, double force, double mu)

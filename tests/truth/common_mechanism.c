@@ -1,3 +1,5 @@
+/* Builds mechanisms, and integrates their references by a Runge-Kutta rule. See
+ * common_mechanism.h. */
 #include "common_mechanism.h"
 
 tb_handle mechanism_body(truth *t, const char *name, tb_handle parent, const double position[3],

@@ -1,3 +1,4 @@
+/* Builds scenes, runs them and prints the truth table. See common_truth.h. */
 #include "common_truth.h"
 
 truth truth_begin(double gravity, double dt)

@@ -1,3 +1,5 @@
+/* Repeats and times a benchmark of the command (bench.h), and builds the piles that several
+ * share. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Parses a command line by its table of options, and prints help and errors. See args.h. */
 #include "common/args.h"
 
 #include <errno.h>

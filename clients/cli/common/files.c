@@ -1,3 +1,4 @@
+/* Reads whole files, writes streams. See files.h. */
 #include "common/files.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Handles SIGINT and SIGTERM by a flag that computations read. See interrupt.h. */
 #include "common/interrupt.h"
 
 #include <signal.h>

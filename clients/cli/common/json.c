@@ -1,3 +1,4 @@
+/* Prints numbers and texts as JSON. See json.h. */
 #include "common/json.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Names of bodies, joints and shapes for display. See names.h. */
 #include "common/names.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Draws line plots as SVG and thins their samples. See plot.h. */
 #include "common/plot.h"
 
 #include <stdlib.h>

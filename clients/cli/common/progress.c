@@ -1,3 +1,4 @@
+/* Draws a progress bar on a terminal. See progress.h. */
 #include "common/progress.h"
 
 #include <stdio.h>

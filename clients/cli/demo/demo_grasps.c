@@ -1,3 +1,4 @@
+/* The grasps of the demo as one batch of worlds: set-up, forces, measurements. See demo.h. */
 #include "demo/demo.h"
 
 #include <math.h>

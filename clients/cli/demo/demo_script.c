@@ -1,3 +1,4 @@
+/* Offset of the demo's hand over time: lift, shake, rest. See demo.h. */
 #include "demo/demo.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Prints pairs of shapes that overlap, as a table and as JSON. See overlap_list.h. */
 #include "info/overlap_list.h"
 
 #include <stdio.h>

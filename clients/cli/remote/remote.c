@@ -1,3 +1,4 @@
+/* Connects to a daemon by the common options, and checks its answers. See remote.h. */
 #include "remote/remote.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Steps worlds on a daemon and restores their snapshots here. See remote_session.h. */
 #include "remote/remote_session.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Writes one row a step, as CSV or as JSON lines. See record.h. */
 #include "run/record.h"
 
 #include <math.h>

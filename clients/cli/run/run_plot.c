@@ -1,3 +1,4 @@
+/* Chooses the curves of `tribo run --plot` and collects their samples. See run_plot.h. */
 #include "run/run_plot.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Runs a scene of soft bodies and writes its files. See run_soft.h. */
 #include "run/run_soft.h"
 
 #include <math.h>

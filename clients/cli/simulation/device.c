@@ -1,3 +1,4 @@
+/* Options --backend and --device, here and for a daemon. See device.h. */
 #include "simulation/device.h"
 
 #include <stdio.h>

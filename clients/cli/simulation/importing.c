@@ -1,3 +1,4 @@
+/* Options of all commands that read models. See importing.h. */
 #include "simulation/importing.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Prints positions, velocities and the certificate after a run. See report.h. */
 #include "simulation/report.h"
 
 #include <math.h>

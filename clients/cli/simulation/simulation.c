@@ -1,3 +1,4 @@
+/* Loads a model and steps its worlds in portions. See simulation.h. */
 #include "simulation/simulation.h"
 
 #include <float.h>

@@ -1,3 +1,5 @@
+"""Arrays between NumPy and the wire: round trips, conversions, views of a message."""
+
 from typing import Any
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Details of a failed call as attributes of the exception, also when they are damaged."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Files that a model refers to: meshes and includes of MJCF, packages of URDF."""
+
 from pathlib import Path
 
 from tribo.files import collect

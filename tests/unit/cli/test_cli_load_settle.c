@@ -1,5 +1,5 @@
 /* When `tribo load` stops measuring: three windows in a row that agree within 10 %, each with each,
- * in throughput and median; made-up latencies say which do. */
+ * in throughput and median. The tests make up the latencies. */
 #include "bench/load_settle.h"
 #include "test_util.h"
 

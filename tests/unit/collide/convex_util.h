@@ -1,5 +1,5 @@
-/* Random convex shapes, small hulls and what a test can know about them without the code under
- * test: support functions written once more, whether a point is inside, and hulls by trying every
+/* Random convex shapes and small hulls, with references that do not use the code under test:
+ * support functions of their own, a test whether a point is inside, hulls by trying every
  * triangle. */
 #ifndef CONVEX_UTIL_H
 #define CONVEX_UTIL_H

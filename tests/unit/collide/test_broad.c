@@ -1,5 +1,5 @@
 /* The broad phase against brute force on thousands of random scenes, Morton codes and intervals,
- * and what is said of bad boxes. test_broad_f32.c compiles this again in float. */
+ * and the errors for invalid boxes. test_broad_f32.c compiles this again in float. */
 #include "collide/broad/broad.h"
 #include "collide/broad/broad_lanes.h"
 #include "test_util.h"

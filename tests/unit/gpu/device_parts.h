@@ -1,6 +1,5 @@
 // A step part by part, as the kernels of a card take it (gpu/batch/step_kernel.h); for
-// device_world.cc and
-// team_world.cc, after gpu/batch/physics.h.
+// device_world.cc and team_world.cc, after gpu/batch/physics.h.
 #ifndef DEVICE_PARTS_H
 #define DEVICE_PARTS_H
 

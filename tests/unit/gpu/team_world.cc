@@ -1,6 +1,6 @@
 // The physics as a card runs it with several lanes a world, for the processor: threads play the
-// lanes
-// (team_play.h), each with its own stack. Compiled twice, as double and with TB_SINGLE as float.
+// lanes (team_play.h), each with its own stack. Compiled twice, as double and with TB_SINGLE as
+// float.
 #define TB_TEAM_PLAYED 1
 #include "gpu/batch/physics.h"
 

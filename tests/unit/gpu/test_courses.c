@@ -1,6 +1,6 @@
-/* Courses: one call does what telling and stepping a world step by step does, to the byte, on the
- * processor and on a card (the one that is there, else the played one); what they note is what a
- * reader would have seen. */
+/* Courses: one call gives the bytes of a loop that applies inputs and steps a world, on the
+ * processor and on a card (a real one if there is one, else the played one). The recorded outputs
+ * equal those read between the steps. */
 #include "card_util.h"
 
 enum { STEPS = 24, ROOM = 64 };

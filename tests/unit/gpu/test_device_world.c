@@ -1,6 +1,6 @@
-/* The step that a card runs does what the library's does: compiled as C++ from the same sources and
- * run on this machine, it leaves the same bytes; and where its memory does not suffice it says how
- * much would, and leaves the world as it was. */
+/* The step of a card equals the step of the library: compiled as C++ from the same sources and run
+ * on this machine, it leaves the same bytes; and where memory is short the step names the bytes it
+ * needs and leaves the world as it was. */
 #include "device_world.h"
 #include "test_util.h"
 

@@ -1,5 +1,5 @@
 /* A call on a card: its requests to the runtime, and results that do not depend on how it was
- * split. On the played card, which counts. */
+ * split. The tests use the played card, which counts requests. */
 #include <dlfcn.h>
 
 #include "../../plugin/card/played.h"

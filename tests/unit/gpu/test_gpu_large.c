@@ -1,6 +1,6 @@
 /* Large-world mode as the backend runs it: large worlds, or any that TRIBO_GPU_FIELD chooses,
- * against the CPU; what stays on the card between calls. On the card that is there; where there is
- * none, on one that the processor plays (tests/plugin/card), with fewer balls and steps. */
+ * against the CPU; and worlds that stay on the card between calls. The tests use a card if there is
+ * one, else one that the processor plays (tests/plugin/card), with fewer balls and steps. */
 #include "card_util.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
 /* Large worlds on a card that is too full for them, and on one whose caller changes options: a
- * refused call leaves all worlds as they were. On the played card, whose size can be chosen. */
+ * refused call leaves all worlds as they were. The tests use the played card, whose memory they
+ * choose. */
 #include "card_util.h"
 
 static const char *const ROOMY = "268435456";

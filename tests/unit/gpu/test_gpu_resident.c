@@ -1,6 +1,6 @@
-/* Worlds that stay on a GPU between calls: what is copied when, forks, short memory, several cards,
- * a lost one. On the card that is there; where there is none, all the same on one that the
- * processor plays (tests/plugin/card), so that only the kernels are left out. */
+/* Worlds that stay on a GPU between calls: copies, forks, short memory, several cards, a lost card.
+ * The tests use a card if there is one, else one that the processor plays (tests/plugin/card),
+ * which leaves out the kernels alone. */
 #include "card_util.h"
 
 START_TEST(worlds_stay_until_somebody_reads)

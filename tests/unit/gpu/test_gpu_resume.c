@@ -1,7 +1,7 @@
-/* A session on a card may stop anywhere and go on elsewhere: what its next step begins with, warm
- * sets and all, is in its snapshot. So it comes to the same bytes without a break, after a restart,
- * as a fork beside its origin, and by turns with another one. On the card that is there; where
- * there is none, on one that the processor plays (tests/plugin/card). */
+/* A session on a card may stop anywhere and continue elsewhere: its snapshot holds all inputs of
+ * its next step, warm sets included. The bytes are the same without a break, after a restart, as a
+ * fork beside its origin, and by turns with another session. The tests use a card if there is one,
+ * else one that the processor plays (tests/plugin/card). */
 #include "card_util.h"
 #include "solve/solve.h"
 

@@ -1,12 +1,12 @@
-/* The whole step on a card against the CPU, and what a batch owes its worlds: the same bytes every
- * time and in any company, room that grows, neighbours that go on. Needs a card; without one every
- * test here is skipped and says so. */
+/* The whole step on a card against the CPU, and batches: the same bytes in every run and beside any
+ * other worlds, memory that grows, worlds that continue when another one fails. Needs a card;
+ * without one every test here is skipped and says so. */
 #include "gpu_util.h"
 
 /* ---- agreement ---- */
 
-/* Of coordinates (m or 1) and velocities after all steps, a thousand times what has been measured; in
- * float nothing has. */
+/* Largest distance of coordinates (m or 1) and of velocities after all steps: a thousand times the
+ * measured one in double; float has no measurement. */
 static const double Q_DIFFERS = 1e-12, U_DIFFERS = 1e-11, Q_DIFFERS_IN_FLOAT = 1e-6;
 
 typedef struct scene {
@@ -88,8 +88,8 @@ static double largest_difference(const double *a, const double *b, int32_t count
     return largest;
 }
 
-/* One box on the floor, and a mug that a jaw closes on: worlds that a warp keeps, whose solver is not the
- * processor's. What their contacts leave open is within the tolerance. */
+/* One box on the floor, and a mug that a jaw closes on: worlds of the kernel of small worlds, whose
+ * solver is not the processor's. The two differ by no more than the tolerance allows. */
 static tb_model *one_box(void)
 {
     return stack(1);

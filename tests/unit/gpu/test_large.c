@@ -1,6 +1,6 @@
 /* Large-world mode with one lane that plays a card (large_played.cc) against the CPU's step: the
- * same contacts, proper colours, the velocities that the tolerance allows, certificates that the
- * CPU's own problem confirms, room that grows, states that either side goes on from. */
+ * same contacts, proper colours, velocities within the tolerance, certificates that the CPU's own
+ * problem confirms, memory that grows, states from which either side continues. */
 #include "large_scenes.h"
 
 #include <unistd.h>

@@ -99,9 +99,8 @@ START_TEST(every_variant_ends_at_the_fixed_point)
 }
 END_TEST
 
-/* Groups of one are the exact iteration only for frictionless contacts; but groups of one or many
- * leave what the sparse form leaves, and a diagonal block of 64 what one of 32 leaves, to
- * rounding. */
+/* Groups of one are the exact iteration only for frictionless contacts. Groups of any size give the
+ * result of the sparse form, and a diagonal block of 64 gives that of one of 32, to rounding. */
 START_TEST(forms_of_one_iteration_agree_after_each_sweep)
 {
     static const char *const PAIRS[][2] = {{"full-sor-32", "full-sor-64"},

@@ -1,5 +1,5 @@
-/* Grasp jobs from the inside: how hand, object and table become one world, what a variant changes,
- * what the carrier's acceleration does to fingers, what is refused, what is sampled. */
+/* Grasp jobs from the inside: the world made of hand, object and table, the changes of a variant,
+ * the effect of the carrier's acceleration on fingers, refusals, samples. */
 #include "gpu/card_util.h"
 
 #include "grasp/grasp.h"

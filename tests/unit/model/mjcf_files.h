@@ -31,7 +31,8 @@ static inline tb_status mjcf_read_entry(void *context, const char *path, unsigne
     return error->status = TB_NOT_FOUND;
 }
 
-/* Loads the first of the files as what it is. The text is freed by mjcf_free if that went well. */
+/* Loads the first of the files by its own type. The text is freed by mjcf_free if that went
+ * well. */
 static inline tb_status mjcf_load_files(const mjcf_file *files, mjcf_case *c)
 {
     const tb_file_source source = {mjcf_read_entry, (void *)(uintptr_t)files};

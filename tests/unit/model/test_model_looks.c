@@ -206,7 +206,7 @@ START_TEST(bytes_keep_colours_and_are_checked)
         ck_assert_int_eq(tb_canonical_read(bytes, size - cut, &scene, &error), TB_DATA_LOSS);
     tb_model_destroy(model);
 
-    /* without colours the bytes are what they were before there were any */
+    /* a model without colours keeps the bytes of a build that knew no colours */
     model = load(WORLD("<geom size='1'/>"), false);
     bytes = tb_model_bytes(model, &size);
     ck_assert_int_eq(bytes[8], TB_CANONICAL_VERSION);

@@ -258,8 +258,8 @@ static inline void stop(void)
     memset(&server, 0, sizeof server);
 }
 
-/* A test that failed without a process of its own has left its server running: it ends first, so
- * that the failure is what the log shows. */
+/* A test that failed without a process of its own has left its server running. That server ends
+ * first, so that the log shows the failure. */
 static inline void prepare(void)
 {
     if (server.http != NULL) stop();

@@ -1,4 +1,4 @@
-/* Geometry on the wire: GetScene, GetAsset, and a Watch that carries what a viewer draws. */
+/* Geometry on the wire: GetScene, GetAsset, and a Watch with everything that a viewer draws. */
 #include "server/session_util.h"
 
 /* A box of 1 kg rests on the floor; a servo presses a hinge against its limit. */
@@ -193,7 +193,7 @@ START_TEST(a_watch_carries_poses_and_forces_of_chosen_worlds)
     TEST_NEAR((double)poses[7 + 2], 0.1, 1e-4); /* the box lies on the floor */
     TEST_NEAR((double)poses[14 + 0], 3, 1e-6);
 
-    /* the motor's 4 N m are what the limit bears */
+    /* the limit bears the motor's 4 N m */
     double actuator[2], limits[2][2];
     memcpy(actuator, a->state->actuator_forces->data.data, sizeof actuator);
     memcpy(limits, a->state->limit_forces->data.data, sizeof limits);

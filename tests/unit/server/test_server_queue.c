@@ -1,5 +1,5 @@
-/* When a job would be done: what really comes before it, with several clients, and that a deadline
- * which fair sharing can meet is not refused for the sake of work that it need not wait for. */
+/* Estimated completion of a job behind the jobs of several clients. A deadline that fair sharing
+ * can meet is not refused because of work that the job does not wait for. */
 #include "schedule/scheduler_internal.h"
 #include "server/server_util.h"
 

@@ -1,4 +1,4 @@
-/* W3C's header traceparent: what is taken and what is ignored. */
+/* W3C's header traceparent: accepted and ignored values. */
 #include <string.h>
 
 #include "call/trace.h"

@@ -34,7 +34,7 @@ START_TEST(beyond_their_rounding_floats_say_so_and_stay_finite)
         made_solve(&made.problem, &options, NULL, &one);
         TEST_STATUS(one.solution.status, TB_NOT_CONVERGED, NULL);
         ck_assert(one.solution.residuals.natural < 1e-4);
-        ck_assert_int_le(one.solution.iterations, k < 2 ? 300 : 3000); /* they do not go on */
+        ck_assert_int_le(one.solution.iterations, k < 2 ? 300 : 3000); /* the solvers stop there */
         ck_assert(tb_all_finite(one.lambda, made.problem.number_of_rows));
     }
 }

@@ -1,4 +1,4 @@
-/* Poulsen's processes: they solve what his loops solve, with every improvement on and off. */
+/* Poulsen's processes find the solutions of his loops, with every improvement on and off. */
 #include "test_util.h"
 #include "tribo_poulsen.h"
 

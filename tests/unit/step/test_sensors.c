@@ -1,4 +1,5 @@
-/* Sensors: numbers in closed form, what is left out, and sensors as a part of the model. */
+/* Sensors: numbers in closed form, types that are left out with a warning, and sensors as a part of
+ * the model. */
 #include <math.h>
 
 #include "model/mjcf_util.h"

@@ -1,6 +1,5 @@
 /* Servos with memory, delayed controls, orientation servos, bounded and polynomial tendons, and
- * surfaces that adhere: what they do over time. tests/peers/peer_servos.py holds them beside
- * MuJoCo's. */
+ * surfaces that adhere, over time. tests/peers/peer_servos.py holds them beside MuJoCo's. */
 #include <math.h>
 
 #include "model/mjcf_util.h"
