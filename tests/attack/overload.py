@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ten times the load that a daemon can carry, from callers who do not wait for answers.
+"""Ten times the load that a daemon can carry, from callers that do not wait for answers.
 
     overload.py [--rounds 3] [--seconds 5]
 

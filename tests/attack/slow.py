@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Clients of the HTTP port that take their time: headers that never end, bodies that come byte by
-byte, answers that nobody reads, connections that say nothing, more of each than the daemon takes.
+byte, answers that are not read, connections that send nothing, more of each than the daemon takes.
 
     slow.py [--seconds 20] [--connections 300]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Eight uploads at once that ask for all the time and memory there is: what others notice of it.
+"""Eight uploads at once that ask for all time and memory, and their effect on other callers.
 
 Prints the p99 of a caller who creates, steps and ends sessions, alone and beside the bombs, and the
 peak of resident memory. Ends with 1 if the caller's p99 grows by more than FACTOR, if memory grows

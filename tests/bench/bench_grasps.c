@@ -1,4 +1,4 @@
-/* A grasp job as a caller has it played: hand and mug, poses a little apart, each with its copies.
+/* A grasp job of one caller: hand and mug, poses a little apart, each with its copies.
  *
  *   bench_grasps [--backend cpu] [--threads N] [--copies N] [--float] [POSES ...]   (1 64 1024 8192)
  *

@@ -1,5 +1,6 @@
-/* Nanoseconds of what a step asks of a hull, by its number of vertices: the extreme vertex along a
- * direction, the face that looks there, its tight and its loose box; beside looking at every vertex.
+/* Nanoseconds of a hull's queries in a step, by its number of vertices: the extreme vertex along a
+ * direction, the face that looks there, its tight and its loose box; beside looking at every
+ * vertex.
  *
  * Points on an ellipsoid, directions at random; the median of 15 rounds is printed with the smallest
  * and the largest. */

@@ -1,5 +1,5 @@
 /* Contact problems from files, solved from zero again and again: the median time of a solve, hot,
- * reading excluded, and what it reached.
+ * reading excluded, and its residual.
  *
  *   bench_problems [--solver auto] [--tolerance 1e-8] [--reactions FOLDER] [--text FOLDER] FILE...
  *

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clients and tools that others wrote, against the daemon's gRPC port: `make check-clients`.
+"""Clients and tools of other projects, against the daemon's gRPC port: `make check-clients`.
 
     foreign_clients.py [--build build/clients] [--only NAME]...
 

@@ -107,7 +107,7 @@ def works(node: Node, end: float) -> None:
 
 
 def goes_down(node: Node, end: float) -> None:
-    """Is killed, and nobody starts it again."""
+    """Is killed and not started again."""
     node.kill()
 
 
@@ -220,7 +220,7 @@ def misses_its_tolerance(node: Node, end: float) -> None:
 
 
 def diverges(node: Node, end: float) -> None:
-    """Speeds whose energy no number can hold."""
+    """Speeds whose energy is beyond the largest double."""
     with node.client() as client:
         session = client.create_session(client.load(BALL, name="ball.xml"))
         while time.monotonic() < end and node.metric("tribod_diverged_total") < 15:

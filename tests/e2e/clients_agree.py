@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Clients that others wrote, unmodified, get the same bytes for the same grasps.
+"""Unmodified gRPC and Connect clients of other projects get the same bytes for the same grasps.
 
-One daemon; grpcio with generated stubs and with what reflection says, curl with JSON, the Connect
-packages of npm in Node and in headless Chromium, over Connect, gRPC-Web and gRPC. Each plays the
-same grasp job, is refused in the same ways, runs into a deadline, and breaks a job off. What they
-do stands in clients/ and web/; here their reports are compared. Then health, as the package
-grpcio-health-checking asks, until the daemon stops.
+One daemon; grpcio with generated stubs and with descriptors by reflection, curl with JSON, the
+Connect packages of npm in Node and in headless Chromium, over Connect, gRPC-Web and gRPC. Each
+plays the same grasp job, is refused in the same ways, runs into a deadline, and cancels a job. The
+programs are in clients/ and web/; this script compares their reports, and then follows the health
+service by the package grpcio-health-checking until the daemon stops.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def generate_stubs(folder: Path) -> Path:
     """Plain Python stubs of the project's .proto files, as any user would make them."""
     stubs = folder / "stubs"
     stubs.mkdir()
-    # these two come with the packages protobuf and grpcio-health-checking
+    # stubs of these two are in the packages protobuf and grpcio-health-checking
     theirs = ("google/protobuf", "grpc/health")
     files = [
         str(path.relative_to(PROTO))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A daemon with cards: sessions stay where they began and stay on their card between calls, with
-the bytes of a card whatever else happens there; forks, snapshots, restarts, short memory; who gets
-a card by size and by name; what the metrics say. The cards are played by the processor."""
+the same bytes beside any other work; forks, snapshots, restarts, short memory; the choice of a card
+by size and by name; metrics. The cards are played by the processor."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 """A queue that is offered ten times what it can carry refuses the rest at once, says when to come
 back, and serves what it accepts about as fast as before.
 
-Two readings of "about as fast". With a queue of one, accepted calls stay below three times the
-p99 of calls that meet an idle server. With a longer queue, where waiting is what was asked for,
-they stay below three times the p99 of callers who just fill it. The daemon as it comes bounds its
-queue by time: there the p99 stays below three times that of half the load.
+Two readings of "about as fast". With a queue of one, accepted calls stay below three times the p99
+of calls that meet an idle server. With a longer queue, whose operator accepts waiting, they stay
+below three times the p99 of callers who just fill it. The daemon as it comes bounds its queue by
+time: there the p99 stays below three times that of half the load.
 """
 
 from __future__ import annotations

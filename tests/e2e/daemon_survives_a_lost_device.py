@@ -110,7 +110,7 @@ def last_exit(daemon: tribo.Daemon) -> int:
 
 
 def come_back(daemon: tribo.Daemon, data: dict[str, str]) -> None:
-    """Everybody is there, as they were."""
+    """All sessions are there, with their bytes."""
     with daemon.connect() as client:
         report.equal(sum(1 for _ in client.sessions()), 3, "sessions after the restart")
         for name, digest in (("stepped", "kept"), ("idle", "idle"), ("fresh", "fresh")):

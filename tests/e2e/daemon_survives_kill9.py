@@ -2,8 +2,8 @@
 """Twenty times the daemon is killed under load, as a crash would end it, and started again over the
 same store: everything that it had acknowledged is there, byte for byte.
 
-A twin daemon, which nobody kills, makes the same sessions and the same steps. What a session comes
-back with must be what its twin had after as many steps, and never less than was acknowledged.
+A second daemon, which is not killed, makes the same sessions and the same steps. A recovered
+session has the bytes of its twin after as many steps, and at least the acknowledged steps.
 """
 
 from __future__ import annotations

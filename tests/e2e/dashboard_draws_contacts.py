@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The live view in a real browser: arrows, status colours and poses are read from the scene graph
-and compared with what the daemon computed; bodies are chosen, the session is stepped from the page,
-and what it takes away parses."""
+and compared with the daemon's numbers; bodies are chosen, the session is stepped from the page, and
+exported files parse."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def run(report: Report, folder: Path) -> None:
 
 
 def main() -> None:
-    """Skips what a build without Node cannot show."""
+    """Skips checks of pages that a build without Node has not."""
     report = Report()
     if not (BUILD / "dashboard/dist/index.html").exists():
         report.skip("the dashboard is not built: deploy/deps.sh dashboard")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The dashboard in a real browser, on a real daemon: how its files are served, what each page
-shows, what a key may see, which benchmarks are marked, and that the page outlives its daemon.
+"""The dashboard in a real browser, on a real daemon: served files, contents of each page, limits of
+a key's scope, marked benchmarks, and a page that outlives its daemon.
 
 Pictures of the pages go to BUILD/screenshots.
 """
@@ -319,7 +319,7 @@ def run(report: Report, folder: Path) -> None:
 
 
 def main() -> None:
-    """Skips what a build without Node cannot show."""
+    """Skips checks of pages that a build without Node has not."""
     report = Report()
     if not (BUILD / "dashboard/dist/index.html").exists():
         report.skip("the dashboard is not built: deploy/deps.sh dashboard")

@@ -3,7 +3,7 @@
 # none of its own, and every source of the rooms of physics is in its unit or known to stay out.
 . tests/e2e/common.sh
 
-# Sources that no step on a card needs, unless the unit includes them: files (*_file.c), what is
+# Sources that no step on a card needs, unless the unit includes them: files (*_file.c), sources
 # compiled once (*_once.c), the broad phase of large worlds, and solvers that cards do not have.
 HOST='*_file.c *_once.c collide/broad/broad.c collide/broad/brute.c contact/graph.c qp/*.c solve/*.c'
 

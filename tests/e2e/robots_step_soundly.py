@@ -26,8 +26,9 @@ LIMIT_S = 60
 
 
 class Bound(NamedTuple):
-    """How near to MuJoCo's the bodies end, and what parts the two. MuJoCo's contacts, limits and
-    loops are springs, Tribod's are hard; where none of them acts, both integrate alike."""
+    """Largest distance between the final poses of the two programs, and its cause. MuJoCo's
+    contacts, limits and loops are springs, Tribod's are hard; where none of them acts, both
+    integrate alike."""
 
     metres: float
     radians: float

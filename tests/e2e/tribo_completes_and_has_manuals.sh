@@ -34,7 +34,7 @@ done
 run 0 man
 has '.TH TRIBO 1'
 
-# what bash offers after: tribo WORD...
+# completions that bash offers after: tribo WORD...
 offers() {
     bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tribo; echo "${COMPREPLY[@]}"' \
         bash "$dir/bash" tribo "$@"

@@ -129,7 +129,7 @@ def check_tensors() -> None:
 
 
 def main() -> int:
-    """Everything, or what the arguments name."""
+    """Runs all checks, or those that the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", choices=["reach", "lift", "both"], default="both")
     parser.add_argument("--steps", type=int, default=0, help="of the environments, in all")

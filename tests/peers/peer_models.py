@@ -6,8 +6,8 @@ Compared at the reference pose and at seeded random states, all to 1e-9:
   M       mass matrix with armature, entries relative to sqrt(M_ii M_jj)
   a       smooth acceleration (gravity, springs, dampers, actuators; neither contacts nor limits nor
           equalities), relative to its largest entry or 1 rad/s^2 (m/s^2)
-The models are those inside packages from PyPI. What Tribod refuses by design is listed as skipped
-with its reason; the models in REQUIRED must be read.
+The models are those inside packages from PyPI. Models that Tribod refuses by design are listed as
+skipped, with the reason; the models in REQUIRED must be read.
 
 Three things are taken out. MuJoCo gives a URDF no motors. Actearly, a matter of the
 discretisation, is switched off. And MuJoCo finds the principal axes of a mesh to about 4e-7 rad

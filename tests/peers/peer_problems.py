@@ -33,7 +33,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 CORE = os.environ.get("CORE", str(max(os.sched_getaffinity(0))))
 TARGET = 1e-8
 OURS = BUILD / "tests/bench/bench_problems"
-CLAIM = 1e-11  # what numpy and our own residual may differ by: the order of sums
+CLAIM = 1e-11  # largest difference between numpy's residual and ours: the order of sums
 
 # Siconos' numbers: solver, and its local or inner solver (0: its own choice)
 SET_UPS = {

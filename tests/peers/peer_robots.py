@@ -1,4 +1,4 @@
-"""The small models of tests/data/robots in MuJoCo: what expected.json records is still its word.
+"""The small models of tests/data/robots in MuJoCo: MuJoCo still gives the numbers in expected.json.
 
     peer_robots.py             compares the record with the MuJoCo of this environment
     peer_robots.py --record    writes the record anew
@@ -19,7 +19,7 @@ from common_trial import STEPS, read_spec
 
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "robots"
 RECORD = FOLDER / "expected.json"
-PARTS = ("attached_finger.xml",)  # what other models attach
+PARTS = ("attached_finger.xml",)  # models that are parts of others
 SAME = 1e-7  # absolute and relative, between builds of MuJoCo 4.0
 
 

@@ -20,7 +20,7 @@ from common import Array, Refused, Report, tribo
 STEPS_S = (2e-3, 1e-3, 5e-4)
 REFERENCE_S = 2e-5
 SHARE = 0.02  # largest distance at the smallest step, of the way
-SHORTFALL = 0.4  # what the order may lack
+SHORTFALL = 0.4  # allowed shortfall of the measured order
 
 ARM = """
 <worldbody>

@@ -27,7 +27,7 @@ from common import Array, Refused, Report, tribo
 STEPS_S = (2e-3, 1e-3, 5e-4)
 REFERENCE_S = 2.5e-5
 GROWTH = 15
-SHORTFALL = 0.15  # what an order between the two smallest steps may lack
+SHORTFALL = 0.15  # allowed shortfall of the order between the two smallest steps
 SEED = 20262
 
 DOUBLE_PENDULUM = """

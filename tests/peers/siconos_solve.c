@@ -1,5 +1,5 @@
-/* One solver of Siconos on one local 3D friction problem, from zero: the time of a solve, hot, reading
- * excluded, for the loosest of its own tolerances that reaches what was asked for.
+/* One solver of Siconos on one local 3D friction problem, from zero: the time of a solve, hot,
+ * reading excluded, for the loosest of its own tolerances that reaches the target.
  *
  *   siconos_solve FILE SOLVER LOCAL TARGET TOLERANCE SECONDS REACTIONS
  *

@@ -1,6 +1,6 @@
 /* A backend that loses its device on demand: the CPU's, until the file named by TRIBO_TEST_LOSE
- * exists. From then on every step is ABORTED, as with a GPU whose context is poisoned. Built as
- * a plug-in with the library inside, and found like the GPU's, by TRIBO_GPU_PLUGIN. */
+ * exists. From then on every step is ABORTED, as with a GPU whose context is poisoned. It is built
+ * as a plug-in with the library inside, and found by TRIBO_GPU_PLUGIN, as the GPU's is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

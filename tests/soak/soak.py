@@ -8,8 +8,8 @@ reached only after a quarter of an hour. Then callers step sessions, fork and sn
 them, upload scenes (new ones each time, some of them damaged), evaluate grasps, solve problems,
 leave in the middle of a request or of a stream, and send SIGHUP. Every few seconds the script notes
 resident memory, descriptors, threads, the store's size and the p99 of steps, and at the end it
-tells the slope of each by least squares over the second half. It ends with 1 if a slope is larger
-than its bound or a call failed that should not. Not part of `make check`.
+tells the slope of each by least squares over the second half. The script ends with 1 if a slope is
+larger than its bound or a call failed that should not. Not part of `make check`.
 """
 
 from __future__ import annotations

@@ -116,9 +116,9 @@ END_TEST
 
 /* ---- springs ---- */
 
-/* Masses on elastic strings, straight, around a sphere, and with armature (what runs with the string
- * keeps its energy too). The midpoint rule is of second order: a half of the step leaves a quarter of
- * the error. */
+/* Masses on elastic strings, straight, around a sphere, and with armature (a mass that runs with
+ * the string keeps its energy too). The midpoint rule is of second order: a half of the step leaves
+ * a quarter of the error. */
 #define SPRING(path, attributes)                                                                   \
     "<mujoco><option gravity='0 0 -9.81'/><worldbody><site name='o'/>"                             \
     "<geom name='s' size='.1' pos='.2 0 -.4' contype='0' conaffinity='0'/>"                        \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sessions of a daemon with a card that stop and go on: what a step begins with, warm sets and all,
-is the session's own. Grasps are played alone without a break; by turns with each other, over a
+"""Sessions of a daemon with a card that stop and continue: a session holds all inputs of its next
+step, warm sets included. Grasps are played alone without a break; by turns with each other, over a
 restart of the daemon in the middle; forked there; and from a snapshot that a new session takes up
 after it. Snapshots at the end must have the same bytes, certificates the same sums. Needs nothing
 but Python.
@@ -165,7 +165,8 @@ def make_scenes(build: Path, folder: Path) -> None:
 
 
 def play(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> bool:
-    """By a daemon before, and one after. False: something was wrong."""
+    """Plays the grasps by one daemon, then by a second one over the same store. False: a check
+    failed."""
     data = folder / "data"
     with Daemon(options.build, environment, data) as daemon:
         scenes = {kind: put_scene(daemon, folder, *s[:2]) for kind, s in SCENES.items()}

@@ -1,8 +1,8 @@
-"""Files that run.py has written, and those put together by hand from several runs, as one.
+"""Joins files of run.py, and files put together by hand from several runs.
 
-Rows that name their part (`of`) are joined. All else that has the shape of rows becomes a block,
-with the words (`what`) that explain it: rows of a file that name no part, and what a file holds
-beside its results."""
+Rows that name their part (`of`) are joined. All other rows become blocks, each with the words
+(`what`) that explain it: rows of a file that name no part, and entries of a file beside its
+results."""
 
 from __future__ import annotations
 

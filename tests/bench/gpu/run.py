@@ -1,4 +1,4 @@
-"""All that is measured on a GPU, ours beside MuJoCo Warp and Newton's Kamino, in one command.
+"""All measurements on a GPU, ours beside MuJoCo Warp and Newton's Kamino, in one command.
 
   make bench-gpu                             builds, installs the peers, measures all, prints tables
   make bench-gpu ARGS="--parts ours --scenes jaw_mug --worlds 8192"
@@ -306,7 +306,7 @@ class Measure:
             "stages", self.part_of(scene, worlds, [way], "double:1e-6"),
             TRIBO_GPU_PLUGIN=str(plugin),
             TRIBO_GPU_OVERLAP="0",  # kernels side by side would share their clocks
-            TRIBO_GPU_GRAPHS="0",  # what is captured is not printed
+            TRIBO_GPU_GRAPHS="0",  # a captured launch is not printed
         ):  # fmt: skip
             found = re.match(r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line)
             if found:
@@ -456,7 +456,7 @@ def measure(arguments: argparse.Namespace, run: Runner) -> int:
         found = {"failures": run.failures, "results": run.results}
         arguments.out.write_text(json.dumps(whole | found, indent=1) + "\n")
 
-    run.keep = keep  # what there is is kept, whatever comes next
+    run.keep = keep  # finished parts are kept if a later one fails
     parts = Measure(arguments, run)
     for part in arguments.parts:
         parts.measure(part)

@@ -97,7 +97,7 @@ def converged(row: Row) -> bool:
 
 
 def fastest(ways: list[Row | None]) -> Row | None:
-    """Of the ways whose worlds all reached their tolerance in every step."""
+    """Rows of the ways of stepping whose worlds all reached their tolerance in every step."""
     good = [w for w in ways if w is not None and converged(w)]
     return max(good, key=lambda w: float(w["world_steps_per_s"]), default=None)
 

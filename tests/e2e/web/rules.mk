@@ -1,6 +1,6 @@
-# Included by the Makefile: other people's clients for JavaScript, in $(BUILD)/web. deploy/deps.sh
-# installs the packages there, this rule puts our side beside them: what clients_agree.py runs,
-# stubs by protoc-gen-es, and the page's program in one file for the browser.
+# Included by the Makefile: JavaScript clients of other projects, in $(BUILD)/web. deploy/deps.sh
+# installs the packages there, this rule adds the programs that clients_agree.py runs, stubs by
+# protoc-gen-es, and the page's program in one file for the browser.
 
 WEB := $(BUILD)/web
 WEB_CLIENTS := $(WEB)/clients-ready

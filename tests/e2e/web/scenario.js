@@ -1,8 +1,8 @@
-// What every Connect client does to the daemon, in Node and in a browser alike. The clients are
-// those of npm, unmodified; the stubs are what protoc-gen-es makes of the project's .proto files.
+// The calls that every Connect client makes, in Node and in a browser alike. The clients are
+// unmodified packages of npm; protoc-gen-es makes the stubs of the project's .proto files.
 //
-// play() returns plain JSON: what came back, in protobuf's bytes as base64, and how errors looked
-// once the client's own library had decoded them. tests/e2e/clients_agree.py judges.
+// play() returns plain JSON: answers as base64 of protobuf's bytes, and errors as the client's own
+// library decodes them. tests/e2e/clients_agree.py judges.
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";

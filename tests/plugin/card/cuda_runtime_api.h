@@ -1,7 +1,6 @@
-/* As much of the CUDA runtime as the GPU backend asks for, played by the processor (runtime.c), so
- * that everything the backend does on the host's side can be tested where there is no card: what
- * stays there, what is copied, what happens when memory is short or the card is lost. The names and
- * meanings are NVIDIA's. */
+/* The part of the CUDA runtime that the GPU backend uses, played by the processor (runtime.c). The
+ * host's side of the backend is thus tested without a card: worlds that stay there, copies, short
+ * memory, a lost card. The names and meanings are NVIDIA's. */
 #ifndef CUDA_RUNTIME_API_H
 #define CUDA_RUNTIME_API_H
 

@@ -1,5 +1,5 @@
-// See grid_play.h. Barriers are the syncs; what lanes of a card do as one operation is atomic here, so
-// that ThreadSanitizer sees what is not.
+// See grid_play.h. Barriers are the syncs; operations of several lanes at once on a card are atomic
+// here, so that ThreadSanitizer sees all others.
 #define TB_DEVICE      1
 #define TB_GRID_PLAYED 1
 #include "base/grid.h"

@@ -1,7 +1,7 @@
 // See team_play.h. Lanes take turns on one processor, each until its next sync, in their order or
-// against it: threads that meet at barriers spend hundreds of times as long on being woken. Where
-// the thread sanitizer looks on they are threads, so that it sees what no sync parts. What one lane
-// passes to the others goes through a common place, between syncs.
+// against it: threads that meet at barriers spend hundreds of times as long on being woken. Under
+// ThreadSanitizer they are threads, so that it sees accesses without a sync between them. Lanes
+// exchange values through a common array, between syncs.
 #define TB_DEVICE      1
 #define TB_TEAM_PLAYED 1
 #include "base/team.h"
