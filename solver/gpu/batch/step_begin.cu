@@ -1,6 +1,67 @@
-/* A part of the step: dynamics, and the rows that are no contacts. See step_kernel.h. */
-#define KERNEL        0 /* TB_GPU_KERNEL_BEGIN, which the preprocessor does not know */
+/* A part of the step: dynamics, and the rows that are no contacts. It also counts the kinds of the
+ * solves to come, so that step_solve.cu can start the long ones first. See step_part.h. */
 #define KERNEL_NAME   tb_gpu_step_begin
 #define KERNEL_START  tb_gpu_start_begin
 #define KERNEL_STAGES tb_gpu_stages_begin
-#include "gpu/batch/step_kernel.h"
+#include "gpu/batch/step_part.h"
+
+TB_STATIC void begin_world(const tb_gpu_launch *launch, int32_t slot)
+{
+    tb_gpu_world *world = &launch->worlds[launch->first + slot];
+    saved_step *saved = saved_step_of(launch, slot);
+    shared_step *shared = shared_step_of_team();
+    tb_certificate certificate;
+    TB_STAGES_BEGIN();
+    if (launch->step == 0 && TB_LEADER) {
+        world->status = TB_OK;
+        world->contacts_needed = 0;
+        world->arena_needed = 0;
+        saved->stage = TB_GPU_KERNEL_BEGIN;
+    }
+    tb_team_sync();
+    if (!is_before_part(saved, TB_GPU_KERNEL_BEGIN) || world->status != TB_OK ||
+        world->steps_left == 0)
+        return;
+    load_new_step(launch, world, saved, shared);
+    const tb_status status = begin_step(shared, launch, world, &certificate);
+    leave_part(launch, world, saved, shared, TB_GPU_KERNEL_BEGIN, status, &certificate);
+}
+
+/* ---- kinds of solves ---- */
+
+TB_STATIC int32_t bounded(int32_t value, int32_t count)
+{
+    return value < count ? value : count - 1;
+}
+
+/* Kind of a world's next solve, predicted from its last one. */
+TB_STATIC int32_t kind_of(const tb_gpu_world *world)
+{
+    const tb_certificate *last = &world->state.certificate;
+    tb_solve_history history;
+    memcpy(&history, world->state.history, sizeof history);
+    const int32_t way = tb_auto_begins_with_sweeps(&history) ? 1 : 0;
+    const int32_t size = bounded((last->contacts + 3) / 4, TB_GPU_SIZES);
+    int32_t length = 0;
+    while (length < TB_GPU_LENGTHS - 1 && last->iterations >= 1 << length) length++;
+    return (way * TB_GPU_SIZES + size) * TB_GPU_LENGTHS + length;
+}
+
+/* Every slot is of a kind, whether its world goes on or not. */
+TB_STATIC void count_kind(const tb_gpu_launch *launch, int32_t slot)
+{
+    const int32_t world = launch->first + slot;
+    if (!is_ordered(launch) || !TB_LEADER || slot >= launch->slots) return;
+    saved_step *saved = saved_step_of(launch, slot);
+    saved->kind = world < launch->number_of_worlds ? kind_of(&launch->worlds[world]) : 0;
+    saved->rank = atomicAdd(&launch->kinds[saved->kind], 1);
+}
+
+STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
+{
+    const int32_t slot = slot_of_team();
+    if (is_slot(&launch, slot)) begin_world(&launch, slot);
+    count_kind(&launch, slot);
+}
+
+STEP_START(launch->lanes[TB_GPU_KERNEL_BEGIN], shared_bytes_of_block((size_t)worlds, 0))

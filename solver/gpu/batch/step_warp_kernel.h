@@ -1,0 +1,32 @@
+/* The kernels of small worlds (small/): tables of each model, then all steps of each world. Included
+ * by step_kernel.h for step_warp.cu. */
+#include "gpu/batch/small/warp_kernel.h"
+
+#define warp_prepare_kernel KERNEL_SYMBOL(tb_gpu_prepare_warp)
+extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
+    warp_prepare_kernel(const __grid_constant__ tb_gpu_launch launch)
+{
+    const int32_t slot = (int32_t)blockIdx.x;
+    if (is_slot(&launch, slot)) prepare_model(&launch, slot);
+}
+
+/* Fewer blocks than the other kernels have, each with more registers: the registers that a lane has too
+ * few of go through the L1 cache, and the shared memory of fewer blocks leaves more of it. */
+enum { BLOCKS_AT_ONCE = 12 };
+
+STEP_KERNEL(BLOCKS_AT_ONCE)
+{
+    const int32_t slot = slot_of_team();
+    if (is_slot(&launch, slot)) go_by_warp(&launch, slot);
+}
+
+extern "C" cudaError_t KERNEL_SYMBOL(KERNEL_START)(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    const int32_t lanes = launch->lanes[0], worlds = TB_GPU_BLOCK_THREADS / lanes;
+    const unsigned blocks = (unsigned)((launch->slots + worlds - 1) / worlds);
+    /* the blocks of a problem, behind the shared step */
+    const size_t bytes = (size_t)worlds * shared_bytes_of_team(WARP_BYTES);
+    warp_prepare_kernel<<<blocks, TB_GPU_BLOCK_THREADS, bytes, stream>>>(*launch);
+    step_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), bytes, stream>>>(*launch);
+    return cudaGetLastError();
+}
