@@ -14,6 +14,9 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
+ * Without a history, a problem whose rows all give way by themselves (recovery of overlaps) tries
+ * steps from the statuses right after the first run of sweeps, whatever their price: they are exact.
+ *
  * Where all of that fails, Newton's rounds begin again from the caller's start with a quarter of the
  * iterations: impulses that an earlier way leaves may be a worse start.
  *
@@ -31,7 +34,6 @@
 
 /* The cost model; measured by "Choice of `auto`" in tests/bench/results/README.md. */
 static const int32_t FIRST_RUN_SWEEPS = 10;  /* sweeps; each further run is twice as long */
-static const int32_t ELASTIC_RUN_SWEEPS = 4; /* before steps from the sets of elastic rows */
 static const double SET_STEPS_PRIOR = 3;     /* steps from statuses, without a history */
 static const double NEWTON_STEPS_PRIOR = 20; /* steps of Newton's rounds after sweeps */
 static const double NEWTON_STEP_COST = 2;    /* a step of Newton's, in steps from statuses */
@@ -347,13 +349,12 @@ TB_STATIC bool newton_is_nearer(const tb_choice *choice)
  * Newton. */
 TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
 {
+    tb_status status = auto_run(choice, TB_RUN_SOR, warm, FIRST_RUN_SWEEPS, ended);
+    if (status != TB_OK || *ended) return status;
+    bool many = newton_is_nearer(choice);
     /* where rows give way by themselves a step from any sets is exact, and few are needed */
     const bool elastic = !choice->history && choice->problem->number_of_dofs <= TB_DENSE_DOFS &&
                          tb_newton_is_elastic(choice->problem);
-    const int32_t first = elastic ? ELASTIC_RUN_SWEEPS : FIRST_RUN_SWEEPS;
-    tb_status status = auto_run(choice, TB_RUN_SOR, warm, first, ended);
-    if (status != TB_OK || *ended) return status;
-    bool many = newton_is_nearer(choice);
     if (elastic) {
         status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
         if (status != TB_OK || *ended) return status;
