@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "penalty/broad.h"
-#include "penalty/morton.h"
+#include "penalty/intervals.h"
 
-enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS };
+enum { RADIX_BITS = 13, RADIX = 1 << RADIX_BITS };
 
 void tb_broad_free(tb_broad *b)
 {
@@ -28,14 +28,17 @@ static bool grow_both(uint64_t **a, uint64_t **b, int32_t count, int32_t *capaci
     return grown != NULL;
 }
 
-/* Stable radix sort of keys with their values (may be NULL); digits that all keys share are skipped. */
+/* Stable radix sort of keys with their values (may be NULL). A digit begins at a bit in which keys
+ * differ, so that bits which all share cost no pass. */
 static void radix_sort(uint64_t **keys, uint64_t **spare, uint64_t **values, uint64_t **more,
                        int32_t count)
 {
     uint64_t all = 0, any = ~(uint64_t)0;
     for (int32_t i = 0; i < count; i++) all |= (*keys)[i], any &= (*keys)[i];
-    for (int shift = 0; shift < 64; shift += RADIX_BITS) {
-        if (((all ^ any) >> shift & (RADIX - 1)) == 0) continue;
+    uint64_t differ = all ^ any;
+    while (differ != 0) {
+        const int shift = __builtin_ctzll(differ);
+        differ &= ~((uint64_t)(RADIX - 1) << shift);
         int32_t first[RADIX] = {0}, sum = 0;
         for (int32_t i = 0; i < count; i++) first[(*keys)[i] >> shift & (RADIX - 1)]++;
         for (int d = 0; d < RADIX; d++) {
@@ -70,8 +73,9 @@ static double choose_grid(const double *boxes, int32_t count, double cell, doubl
     for (int k = 0; k < 3; k++) lower[k] = INFINITY, upper[k] = -INFINITY;
     for (int32_t i = 0; i < count; i++)
         for (int k = 0; k < 3; k++) {
-            lower[k] = fmin(lower[k], boxes[6 * i + k]);
-            upper[k] = fmax(upper[k], boxes[6 * i + 3 + k]);
+            const double low = boxes[6 * i + k], high = boxes[6 * i + 3 + k];
+            lower[k] = low < lower[k] ? low : lower[k];
+            upper[k] = high > upper[k] ? high : upper[k];
         }
     for (int k = 0; k < 3; k++) edge = fmax(edge, upper[k] - lower[k]);
     const double most = (double)(1 << TB_MORTON_BITS) - 2;

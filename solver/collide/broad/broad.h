@@ -20,6 +20,7 @@
 #ifndef TB_BROAD_H
 #define TB_BROAD_H
 
+#include "base/morton.h"
 #include "collide/collide.h"
 
 enum {
@@ -41,23 +42,6 @@ typedef struct tb_cell_grid {
 typedef struct tb_cells {
     uint32_t lower[4], upper[4];
 } tb_cells;
-
-/* Moves bit k of x to bit 3k, for 21 bits. */
-TB_FN uint64_t tb_morton_spread(uint32_t x)
-{
-    uint64_t v = x & 0x1fffff;
-    v = (v | v << 32) & 0x001f00000000ffffu;
-    v = (v | v << 16) & 0x001f0000ff0000ffu;
-    v = (v | v << 8) & 0x100f00f00f00f00fu;
-    v = (v | v << 4) & 0x10c30c30c30c30c3u;
-    v = (v | v << 2) & 0x1249249249249249u;
-    return v;
-}
-
-TB_FN uint64_t tb_morton_code(uint32_t x, uint32_t y, uint32_t z)
-{
-    return tb_morton_spread(x) | tb_morton_spread(y) << 1 | tb_morton_spread(z) << 2;
-}
 
 /* Last code of a cube. */
 TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)

@@ -4,30 +4,15 @@
  * is the smallest power of two that is not below the box's largest extent in cells; the codes of the
  * cells of a cube are an interval. Intervals of two boxes are nested or disjoint, so that sorted
  * starts give all pairs of boxes that share a cube. */
-#ifndef TB_MORTON_H
-#define TB_MORTON_H
+#ifndef TB_MORTON_INTERVALS_H
+#define TB_MORTON_INTERVALS_H
 
 #include <stdbool.h>
 
+#include "base/morton.h"
 #include "base/vector.h"
 
 enum { TB_MORTON_BITS = 21, TB_MORTON_INTERVALS = 8 };
-
-/* Bits of x at every third place. */
-TB_FN uint64_t tb_morton_spread(uint64_t x)
-{
-    x &= 0x1fffff;
-    x = (x | x << 32) & 0x1f00000000ffffu;
-    x = (x | x << 16) & 0x1f0000ff0000ffu;
-    x = (x | x << 8) & 0x100f00f00f00f00fu;
-    x = (x | x << 4) & 0x10c30c30c30c30c3u;
-    return (x | x << 2) & 0x1249249249249249u;
-}
-
-TB_FN uint64_t tb_morton_code(uint32_t x, uint32_t y, uint32_t z)
-{
-    return tb_morton_spread(x) | tb_morton_spread(y) << 1 | tb_morton_spread(z) << 2;
-}
 
 /* Cell of a coordinate; `lower` is the world's corner, cells beyond its ends are the last ones. */
 TB_FN uint32_t tb_morton_cell(double x, double lower, double per_metre)
@@ -42,7 +27,8 @@ TB_FN uint32_t tb_morton_cell(double x, double lower, double per_metre)
 TB_FN int32_t tb_morton_intervals(const double box[6], const double lower[3], double per_metre,
                                   uint64_t start[TB_MORTON_INTERVALS], int32_t *power)
 {
-    uint32_t low[3], high[3], extent = 0, size = 1, axes[3][2], counts[3];
+    uint32_t low[3], high[3], extent = 0, size = 1, counts[3];
+    uint64_t spread[3][2];
     int32_t count = 0, bits = 0;
     for (int i = 0; i < 3; i++) {
         low[i] = tb_morton_cell(box[i], lower[i], per_metre);
@@ -51,14 +37,15 @@ TB_FN int32_t tb_morton_intervals(const double box[6], const double lower[3], do
     }
     while (size < extent) size <<= 1, bits++;
     for (int i = 0; i < 3; i++) {
-        axes[i][0] = low[i] & ~(size - 1);
-        axes[i][1] = high[i] & ~(size - 1);
-        counts[i] = axes[i][1] != axes[i][0] ? 2 : 1;
+        const uint32_t first = low[i] & ~(size - 1), last = high[i] & ~(size - 1);
+        counts[i] = last != first ? 2 : 1;
+        spread[i][0] = tb_morton_spread(first) << i;
+        spread[i][1] = counts[i] > 1 ? tb_morton_spread(last) << i : 0;
     }
     for (uint32_t z = 0; z < counts[2]; z++)
         for (uint32_t y = 0; y < counts[1]; y++)
             for (uint32_t x = 0; x < counts[0]; x++)
-                start[count++] = tb_morton_code(axes[0][x], axes[1][y], axes[2][z]);
+                start[count++] = spread[0][x] | spread[1][y] | spread[2][z];
     *power = bits;
     return count;
 }
