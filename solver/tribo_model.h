@@ -268,7 +268,8 @@ typedef struct tb_parameters {
     double *gain, *bias; /* actuators x 3, as in tb_actuator_def; not of a muscle */
 } tb_parameters;
 
-/* Sets complete arrays; NULL: the present values stay. The parameters are part of the state:
+/* Sets complete arrays; an array that is NULL: the present values stay; without parameters: back to
+ * the model's. The parameters are part of the state:
  * snapshots and forks have them, a reset keeps them, restoring replaces them. Contact history and
  * caches stay, as after tb_state_set_q. INVALID_ARGUMENT, with the state unchanged, for numbers out
  * of range. */

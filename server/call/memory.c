@@ -17,6 +17,8 @@
 /* Measured over piles of boxes after some steps (1, 50 and 1000 bodies): 28 kB, 130 kB and 1.9 MB a
  * world; shapes of static geometry add their boxes. */
 static const uint64_t WORLD_BYTES = 24 << 10, BODY_BYTES = 2 << 10, SHAPE_BYTES = 256;
+/* A variant of a model: the model's structure, and each body, shape and half an actuator. */
+static const uint64_t PARAMETERS_BYTES = 4 << 10, COPIED_BYTES = 512;
 /* Freed memory that is worth asking the allocator to give back. */
 static const size_t TRIM_BYTES = (size_t)32 << 20;
 
@@ -85,6 +87,13 @@ uint64_t td_memory_of_worlds(const tb_model *model, int32_t worlds)
     const uint64_t world =
         WORLD_BYTES + BODY_BYTES * (uint64_t)n.bodies + SHAPE_BYTES * (uint64_t)n.shapes;
     return world * (uint64_t)worlds;
+}
+
+uint64_t td_memory_of_parameters(const tb_model *model, int32_t worlds)
+{
+    const tb_model_counts n = tb_model_count(model);
+    const uint64_t copied = (uint64_t)n.bodies + (uint64_t)n.shapes + 2 * (uint64_t)n.actuators;
+    return (PARAMETERS_BYTES + COPIED_BYTES * copied) * (uint64_t)worlds;
 }
 
 /* ---- the accounts ---- */

@@ -25,6 +25,8 @@
     X(Simulation, simulation, SetState, set_state, RUN)                                            \
     X(Simulation, simulation, Reset, reset, RUN)                                                   \
     X(Simulation, simulation, GetContacts, get_contacts, READ)                                     \
+    X(Simulation, simulation, SetParameters, set_parameters, RUN)                                  \
+    X(Simulation, simulation, GetParameters, get_parameters, READ)                                 \
     X(Simulation, simulation, Snapshot, snapshot, RUN)                                             \
     X(Simulation, simulation, Restore, restore, RUN)                                               \
     X(Simulation, simulation, Fork, fork, RUN)                                                     \

@@ -89,6 +89,7 @@ static void copy_settings(const td_session *parent, td_session *fork, int64_t no
     fork->worlds = parent->worlds;
     fork->on_disconnect = parent->on_disconnect;
     fork->keyframe = parent->keyframe;
+    fork->has_parameters = parent->has_parameters;
     fork->ttl_seconds = parent->ttl_seconds;
     fork->options = parent->options;
     td_session_set_device(fork, parent->device);

@@ -1,5 +1,5 @@
 /* Handlers that look at a session's worlds or put them somewhere: GetState, SetState, Reset,
- * GetContacts, ExportProblem. */
+ * SetParameters, GetParameters, GetContacts, ExportProblem. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +201,223 @@ void td_simulation_reset(td_call *call, td_request *request)
 {
     td_session_handle(call, request,
                       ((const Tribo__V1__ResetRequest *)request->message)->session_id, true, reset);
+}
+
+/* ---- SetParameters, GetParameters ---- */
+
+enum { PARAMETERS = 4 };
+
+/* One parameter: numbers of each world for some elements. */
+typedef struct new_parameter {
+    const Tribo__V1__Parameter *message; /* NULL: not given */
+    const char *name;
+    int32_t elements, numbers; /* of the scene; of an element */
+    int64_t given;             /* elements in a row of the request */
+    td_wire_rows rows;
+    double *now, *before; /* all elements of a world, and of the world before it */
+} new_parameter;
+
+/* The four parameters with room for the numbers of two worlds. */
+static bool lay_out_parameters(td_wire *wire, const tb_model *model,
+                               new_parameter parameters[PARAMETERS])
+{
+    const tb_model_counts n = tb_model_count(model);
+    static const char *const names[PARAMETERS] = {"friction", "mass", "gain", "bias"};
+    const int32_t elements[PARAMETERS] = {n.shapes, n.bodies, n.actuators, n.actuators};
+    memset(parameters, 0, PARAMETERS * sizeof *parameters);
+    for (int i = 0; i < PARAMETERS; i++) {
+        new_parameter *p = &parameters[i];
+        p->name = names[i];
+        p->elements = elements[i];
+        p->numbers = i < 2 ? 1 : 3;
+        const size_t bytes = ((size_t)p->elements * (size_t)p->numbers + 1) * sizeof(double);
+        p->now = td_wire_take(wire, bytes);
+        p->before = td_wire_take(wire, bytes);
+        if (p->now == NULL || p->before == NULL) return false;
+        memset(p->before, 0, bytes);
+    }
+    return true;
+}
+
+static tb_status read_parameter(td_wire *wire, new_parameter *p, int32_t worlds, tb_error *error)
+{
+    char field[32];
+    const Tribo__V1__Parameter *m = p->message;
+    if (m == NULL) return TB_OK;
+    p->given = m->n_elements > 0 ? (int64_t)m->n_elements : p->elements;
+    snprintf(field, sizeof field, "%s.elements", p->name);
+    for (size_t i = 0; i < m->n_elements; i++)
+        if (m->elements[i] < 0 || m->elements[i] >= p->elements)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                                 "%s[%zu] is %d, the scene has %d", field, i, m->elements[i],
+                                 p->elements);
+    snprintf(field, sizeof field, "%s.values", p->name);
+    if (m->values == NULL)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s is missing", field);
+    if (p->numbers == 1)
+        return td_wire_read_rows(wire, m->values, field, worlds, p->given, &p->rows, error);
+    return td_wire_read_tables(wire, m->values, field, worlds, p->given, p->numbers, &p->rows,
+                               error);
+}
+
+static tb_status read_parameters(td_session *s, td_wire *wire,
+                                 const Tribo__V1__SetParametersRequest *m,
+                                 new_parameter parameters[PARAMETERS], const uint8_t **mask,
+                                 tb_error *error)
+{
+    if (!lay_out_parameters(wire, s->scene->model, parameters))
+        return tb_fail_memory(error, 0, "parameters");
+    const Tribo__V1__Parameter *const messages[PARAMETERS] = {m->friction, m->mass, m->gain,
+                                                              m->bias};
+    tb_status status = td_wire_read_mask(m->mask, "mask", s->worlds, mask, error);
+    for (int i = 0; i < PARAMETERS && status == TB_OK; i++) {
+        parameters[i].message = messages[i];
+        status = read_parameter(wire, &parameters[i], s->worlds, error);
+    }
+    return status;
+}
+
+/* Writes the world's values, with those of the request, to `now`; true if all are those of the
+ * world before. */
+static bool take_values(const tb_state *present, new_parameter parameters[PARAMETERS],
+                        int32_t world)
+{
+    const tb_parameters into = {parameters[0].now, parameters[1].now, parameters[2].now,
+                                parameters[3].now};
+    bool same = true;
+    tb_state_parameters(present, &into);
+    for (int i = 0; i < PARAMETERS; i++) {
+        const new_parameter *p = &parameters[i];
+        const size_t numbers = (size_t)p->numbers, bytes = numbers * sizeof(double);
+        for (int64_t k = 0; p->message != NULL && k < p->given; k++) {
+            const int64_t element = p->message->n_elements > 0 ? p->message->elements[k] : k;
+            memcpy(p->now + numbers * (size_t)element,
+                   td_wire_row(p->rows, world) + numbers * (size_t)k, bytes);
+        }
+        same = same && memcmp(p->now, p->before, bytes * (size_t)p->elements) == 0;
+        memcpy(p->before, p->now, bytes * (size_t)p->elements);
+    }
+    return same;
+}
+
+/* Makes states that carry the parameters of each world, one for a run of worlds with equal values:
+ * carriers[w] is NULL where that of a world before applies. */
+static tb_status make_carriers(td_session *s, new_parameter parameters[PARAMETERS],
+                               const uint8_t *mask, bool from_scene, tb_state **carriers,
+                               tb_error *error)
+{
+    tb_state *plain = NULL;
+    bool first = true;
+    tb_status status = tb_state_create(s->scene->model, &plain, error);
+    for (int32_t w = 0; w < s->worlds && status == TB_OK; w++) {
+        if (!td_wire_masked_in(mask, w)) continue;
+        if (take_values(from_scene ? plain : s->states[w], parameters, w) && !first) continue;
+        first = false;
+        const tb_parameters values = {parameters[0].now, parameters[1].now, parameters[2].now,
+                                      parameters[3].now};
+        status = tb_state_create(s->scene->model, &carriers[w], error);
+        if (status == TB_OK) status = tb_state_set_parameters(carriers[w], &values, error);
+    }
+    tb_state_destroy(plain);
+    return status;
+}
+
+/* All worlds or none. */
+static tb_status set_world_parameters(td_session *s, new_parameter parameters[PARAMETERS],
+                                      const uint8_t *mask, bool from_scene, tb_error *error)
+{
+    tb_state **carriers = calloc((size_t)s->worlds, sizeof(tb_state *));
+    if (carriers == NULL)
+        return tb_fail_memory(error, (size_t)s->worlds * sizeof *carriers, "parameters");
+    tb_status status = td_session_book_parameters(s, error);
+    if (status == TB_OK) status = make_carriers(s, parameters, mask, from_scene, carriers, error);
+    if (status == TB_OK) /* one transfer of all worlds from a card */
+        status = tb_states_fetch(s->states, s->worlds, true, error);
+    const tb_state *carrier = NULL;
+    for (int32_t w = 0; w < s->worlds && status == TB_OK; w++) {
+        if (carriers[w] != NULL) carrier = carriers[w];
+        if (td_wire_masked_in(mask, w))
+            status = tb_state_share_parameters(s->states[w], carrier, error);
+    }
+    for (int32_t w = 0; w < s->worlds; w++) tb_state_destroy(carriers[w]);
+    free(carriers);
+    return status;
+}
+
+static void set_parameters(td_session *s, td_call *call, td_request *request)
+{
+    const Tribo__V1__SetParametersRequest *message =
+        (const Tribo__V1__SetParametersRequest *)request->message;
+    Tribo__V1__SetParametersResponse response = TRIBO__V1__SET_PARAMETERS_RESPONSE__INIT;
+    tb_error error = {0};
+    new_parameter parameters[PARAMETERS];
+    const uint8_t *mask = NULL;
+    td_wire wire = td_wire_borrow(s->all);
+    tb_status status = read_parameters(s, &wire, message, parameters, &mask, &error);
+    if (status == TB_OK)
+        status = set_world_parameters(s, parameters, mask, message->from_scene, &error);
+    if (status == TB_OK) {
+        td_session_changed(s);
+        response.steps = tb_state_steps(s->states[0]);
+        td_call_reply(call, &response.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    td_wire_return(s->all, &wire);
+}
+
+void td_simulation_set_parameters(td_call *call, td_request *request)
+{
+    td_session_handle(call, request,
+                      ((const Tribo__V1__SetParametersRequest *)request->message)->session_id, true,
+                      set_parameters);
+}
+
+/* worlds x elements, or x 3; an axis of length 0 shows as one */
+static Tribo__V1__Array *parameter_array(td_wire *wire, const double *numbers, int32_t worlds,
+                                         int32_t elements, int32_t per_element)
+{
+    Tribo__V1__Array *array = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64, numbers,
+                                            worlds, (int64_t)elements * per_element);
+    if (array == NULL) return NULL;
+    if (elements == 0) array->data.len = 0;
+    if (per_element > 1) return td_wire_cube(wire, array, worlds, elements, per_element);
+    array->n_shape = 2;
+    return array;
+}
+
+static void get_parameters(td_session *s, td_call *call, td_request *request)
+{
+    Tribo__V1__GetParametersResponse response = TRIBO__V1__GET_PARAMETERS_RESPONSE__INIT;
+    const tb_model_counts n = tb_model_count(s->scene->model);
+    const size_t worlds = (size_t)s->worlds, shapes = (size_t)n.shapes, bodies = (size_t)n.bodies,
+                 gains = 3 * (size_t)n.actuators;
+    (void)request;
+    td_wire wire = td_wire_borrow(s->all);
+    const tb_parameters all = {td_wire_take(&wire, worlds * shapes * sizeof(double)),
+                               td_wire_take(&wire, worlds * bodies * sizeof(double)),
+                               td_wire_take(&wire, worlds * gains * sizeof(double)),
+                               td_wire_take(&wire, worlds * gains * sizeof(double))};
+    for (size_t w = 0; w < worlds && !wire.failed; w++) {
+        const tb_parameters row = {all.friction + w * shapes, all.mass + w * bodies,
+                                   all.gain + w * gains, all.bias + w * gains};
+        tb_state_parameters(s->states[w], &row);
+    }
+    if (!wire.failed) {
+        response.friction = parameter_array(&wire, all.friction, s->worlds, n.shapes, 1);
+        response.mass = parameter_array(&wire, all.mass, s->worlds, n.bodies, 1);
+        response.gain = parameter_array(&wire, all.gain, s->worlds, n.actuators, 3);
+        response.bias = parameter_array(&wire, all.bias, s->worlds, n.actuators, 3);
+    }
+    td_call_reply_bounded(call, &response.base, wire.failed, "");
+    td_wire_return(s->all, &wire);
+}
+
+void td_simulation_get_parameters(td_call *call, td_request *request)
+{
+    td_session_handle(call, request,
+                      ((const Tribo__V1__GetParametersRequest *)request->message)->session_id, true,
+                      get_parameters);
 }
 
 /* ---- ExportProblem ---- */

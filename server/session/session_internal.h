@@ -74,6 +74,7 @@ struct td_session {
     const td_scene *scene;
     tb_state **states;     /* worlds; NULL: not loaded */
     uint64_t memory_bytes; /* booked for them */
+    bool has_parameters;   /* a world had parameters of its own: memory is booked for them, too */
     td_call *deletion;     /* held; answered when the end is durable; NULL: no such call */
     tb_certificate *certificates;
     int64_t step_estimate_ns, changes;
@@ -229,6 +230,8 @@ void td_session_destroy_worlds(td_session *, tb_state **);
 /* Books the memory of the worlds before they are made; a loaded session has booked it already.
  * RESOURCE_EXHAUSTED. (turn) */
 tb_status td_session_book_memory(td_session *, tb_error *);
+/* Books memory for parameters of the worlds once. (turn, loaded) */
+tb_status td_session_book_parameters(td_session *, tb_error *);
 /* After the worlds have gone. (turn) */
 void td_session_give_memory_back(td_session *);
 /* Lets others see how much is booked. (turn) */

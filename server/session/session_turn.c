@@ -191,11 +191,25 @@ void td_session_give_memory_back(td_session *s)
 tb_status td_session_book_memory(td_session *s, tb_error *error)
 {
     if (s->memory_bytes > 0) return TB_OK;
-    const uint64_t bytes = td_memory_of_worlds(s->scene->model, s->worlds);
+    uint64_t bytes = td_memory_of_worlds(s->scene->model, s->worlds);
+    if (s->has_parameters) bytes += td_memory_of_parameters(s->scene->model, s->worlds);
     const tb_status status = td_memory_take(s->all->server, s->owner, bytes, "the session", error);
     if (status == TB_OK) s->memory_bytes = bytes;
     td_session_publish_memory(s);
     return status;
+}
+
+tb_status td_session_book_parameters(td_session *s, tb_error *error)
+{
+    if (s->has_parameters) return TB_OK;
+    const uint64_t bytes = td_memory_of_parameters(s->scene->model, s->worlds);
+    const tb_status status =
+        td_memory_take(s->all->server, s->owner, bytes, "the worlds' parameters", error);
+    if (status != TB_OK) return status;
+    s->memory_bytes += bytes;
+    s->has_parameters = true;
+    td_session_publish_memory(s);
+    return TB_OK;
 }
 
 tb_status td_session_make_worlds(td_session *s, tb_state ***made, tb_error *error)

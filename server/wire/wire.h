@@ -32,6 +32,9 @@ void td_wire_destroy(td_wire *);
 /* Views of `rows` x `columns` numbers (columns 0: a vector of `rows`). The data is borrowed. */
 Tribo__V1__Array *td_wire_array(td_wire *, Tribo__V1__DataType, const void *data, int64_t rows,
                                 int64_t columns);
+/* Gives an array (NULL is fine) the shape worlds x rows x columns. NULL if out of memory. */
+Tribo__V1__Array *td_wire_cube(td_wire *, Tribo__V1__Array *, int64_t worlds, int64_t rows,
+                               int64_t columns);
 
 /* Fills a message that lives as long as the certificate. */
 void td_wire_certificate(const tb_certificate *, Tribo__V1__Certificate *);

@@ -69,9 +69,8 @@ static Tribo__V1__Array *gather(td_wire *wire, tb_state *const *states, int32_t 
     return array;
 }
 
-/* An array of three axes. */
-static Tribo__V1__Array *cube(td_wire *wire, Tribo__V1__Array *array, int64_t worlds, int64_t rows,
-                              int64_t columns)
+Tribo__V1__Array *td_wire_cube(td_wire *wire, Tribo__V1__Array *array, int64_t worlds, int64_t rows,
+                               int64_t columns)
 {
     int64_t *shape = td_wire_take(wire, 3 * sizeof *shape);
     if (array == NULL || shape == NULL) return NULL;
@@ -108,7 +107,7 @@ static Tribo__V1__Array *bodies(td_wire *wire, tb_state *const *states, int32_t 
     Tribo__V1__Array *array = dtype == FLOAT32
                                   ? narrow(wire, all, rows, BODY_NUMBERS)
                                   : td_wire_array(wire, FLOAT64, all, rows, BODY_NUMBERS);
-    return cube(wire, array, worlds, count, BODY_NUMBERS);
+    return td_wire_cube(wire, array, worlds, count, BODY_NUMBERS);
 }
 
 static Tribo__V1__Array *poses(td_wire *wire, tb_state *const *states, int32_t worlds)
@@ -128,8 +127,9 @@ static Tribo__V1__Array *poses(td_wire *wire, tb_state *const *states, int32_t w
             for (int k = 0; k < 4; k++) row[3 + k] = (float)motions[b].orientation[k];
         }
     }
-    return cube(wire, td_wire_array(wire, FLOAT32, all, (int64_t)worlds * count, POSE_NUMBERS),
-                worlds, count, POSE_NUMBERS);
+    return td_wire_cube(wire,
+                        td_wire_array(wire, FLOAT32, all, (int64_t)worlds * count, POSE_NUMBERS),
+                        worlds, count, POSE_NUMBERS);
 }
 
 /* worlds x columns numbers, each by a function of the state and the column */

@@ -186,6 +186,18 @@ tb_status tb_variant_read(const tb_state *state, const void *numbers, tb_state_v
     return status;
 }
 
+/* Takes over the variant, also after a failure. */
+static tb_status set_variant(tb_state *state, tb_state_variant *variant, tb_error *error)
+{
+    const bool changes = state->variant != variant;
+    const tb_status status = changes ? tb_state_sync_to_host(state, TB_STATE_ALL, error) : TB_OK;
+    if (changes && status == TB_OK)
+        tb_variant_set(state, variant);
+    else
+        tb_variant_release(variant);
+    return status;
+}
+
 static void overlay(double *into, const double *values, int32_t count)
 {
     if (values && count > 0) memcpy(into, values, (size_t)count * sizeof *into);
@@ -195,6 +207,7 @@ tb_status tb_state_set_parameters(tb_state *state, const tb_parameters *paramete
 {
     const tb_model *origin = tb_variant_origin(state);
     const size_t bytes = tb_variant_numbers(origin) * sizeof(double);
+    if (!parameters) return set_variant(state, NULL, error);
     double *numbers = malloc(bytes + 1);
     if (!numbers) return tb_fail_memory(error, bytes, "the parameters of a world");
     tb_variant_write(state, numbers);
@@ -208,20 +221,12 @@ tb_status tb_state_set_parameters(tb_state *state, const tb_parameters *paramete
     tb_state_variant *variant = NULL;
     tb_status status = make_variant(origin, numbers, &variant, error);
     free(numbers);
-    if (status == TB_OK) status = tb_state_sync_to_host(state, TB_STATE_ALL, error);
-    if (status == TB_OK)
-        tb_variant_set(state, variant);
-    else
-        tb_variant_release(variant);
-    return status;
+    return status == TB_OK ? set_variant(state, variant, error) : status;
 }
 
 tb_status tb_state_share_parameters(tb_state *state, const tb_state *from, tb_error *error)
 {
     if (tb_variant_origin(state) != tb_variant_origin(from))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "from", "the states are not of one model");
-    if (state->variant == from->variant) return TB_OK;
-    const tb_status status = tb_state_sync_to_host(state, TB_STATE_ALL, error);
-    if (status == TB_OK) tb_variant_set(state, tb_variant_share(from->variant));
-    return status;
+    return set_variant(state, tb_variant_share(from->variant), error);
 }

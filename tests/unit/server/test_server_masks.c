@@ -1,4 +1,4 @@
-/* World masks, body wrenches and kinematic targets; many worlds. */
+/* World masks, body wrenches, kinematic targets and parameters; many worlds. */
 #include "server/session_util.h"
 
 /* A ball in weightlessness, and a kinematic paddle under it. */
@@ -186,6 +186,95 @@ START_TEST(kinematic_bodies_go_where_they_are_sent)
 }
 END_TEST
 
+static double mass_of(td_server *s, const char *id, int world)
+{
+    Tribo__V1__GetParametersRequest r = TRIBO__V1__GET_PARAMETERS_REQUEST__INIT;
+    r.session_id = (char *)(uintptr_t)id;
+    Tribo__V1__GetParametersResponse *a =
+        test_unary(s, "tribo.v1.Simulation/GetParameters", "one", &r, NULL, NULL);
+    ck_assert(a->mass->n_shape == 2 && a->mass->shape[0] == WORLDS && a->mass->shape[1] == BODIES);
+    ck_assert(a->friction->shape[1] == 2 && a->gain->n_shape == 3 && a->gain->shape[1] == 0);
+    ck_assert_uint_eq(a->gain->data.len, 0);
+    double mass;
+    memcpy(&mass, a->mass->data.data + (size_t)(world * BODIES + 1) * sizeof mass, sizeof mass);
+    tribo__v1__get_parameters_response__free_unpacked(a, NULL);
+    return mass;
+}
+
+static tb_status set_with(td_server *s, Tribo__V1__SetParametersRequest *r, tb_error *error)
+{
+    tb_status status;
+    Tribo__V1__SetParametersResponse *a =
+        test_unary(s, "tribo.v1.Simulation/SetParameters", "one", r, &status, error);
+    if (a != NULL) tribo__v1__set_parameters_response__free_unpacked(a, NULL);
+    return status;
+}
+
+START_TEST(worlds_have_masses_of_their_own)
+{
+    test_server t;
+    char id[33];
+    double z[WORLDS];
+    int64_t steps[WORLDS];
+    tb_error error = {0};
+    test_server_init(&t, false);
+    test_server_start(&t);
+    open_balls(&t.server, WORLDS, id);
+    double masses[WORLDS] = {2, 4, 8};
+    int32_t ball = 1;
+    array values, wrenches;
+    DOUBLES(&values, masses, 2, WORLDS, 1, 0);
+    Tribo__V1__Parameter mass = TRIBO__V1__PARAMETER__INIT;
+    mass.elements = &ball;
+    mass.n_elements = 1;
+    mass.values = &values.message;
+    Tribo__V1__SetParametersRequest set = TRIBO__V1__SET_PARAMETERS_REQUEST__INIT;
+    set.session_id = id;
+    set.mass = &mass;
+    ck_assert_int_eq(set_with(&t.server, &set, &error), TB_OK);
+
+    /* 8 N upwards for half a second */
+    const double wrench[BODIES * 6] = {[6 + 2] = 8};
+    DOUBLES(&wrenches, wrench, 2, BODIES, 6, 0);
+    Tribo__V1__StepRequest r = TRIBO__V1__STEP_REQUEST__INIT;
+    r.session_id = id;
+    r.steps = 50;
+    r.wrenches = &wrenches.message;
+    ck_assert_int_eq(step_with(&t.server, &r, &error), TB_OK);
+    look(&t.server, id, z, steps);
+    TEST_NEAR(z[0] - 1, 2 * (z[1] - 1), 1e-12);
+    TEST_NEAR(z[1] - 1, 2 * (z[2] - 1), 1e-12);
+    TEST_NEAR(z[0], 1 + 0.5 * 4 * 0.25, 0.02);
+
+    /* one wrong number, and none is set */
+    masses[0] = 3;
+    masses[2] = -1;
+    ck_assert_int_eq(set_with(&t.server, &set, &error), TB_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.field, "mass");
+    ck_assert_ptr_nonnull(strstr(error.message, "'ball'"));
+    TEST_NEAR(mass_of(&t.server, id, 0), 2, 0);
+    TEST_NEAR(mass_of(&t.server, id, 2), 8, 0);
+    ball = BODIES;
+    ck_assert_int_eq(set_with(&t.server, &set, &error), TB_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.field, "mass.elements");
+    mass.n_elements = 0;
+    ck_assert_int_eq(set_with(&t.server, &set, &error), TB_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.field, "mass.values");
+
+    /* back to the scene's, in one world */
+    const uint8_t last[WORLDS] = {0, 0, 1};
+    array mask;
+    lend_mask(&mask, last, WORLDS);
+    set.mass = NULL;
+    set.mask = &mask.message;
+    set.from_scene = true;
+    ck_assert_int_eq(set_with(&t.server, &set, &error), TB_OK);
+    TEST_NEAR(mass_of(&t.server, id, 2), 2, 0);
+    TEST_NEAR(mass_of(&t.server, id, 1), 4, 0);
+    test_server_stop(&t);
+}
+END_TEST
+
 START_TEST(memory_bounds_the_worlds_of_a_session)
 {
     test_server t;
@@ -208,4 +297,5 @@ START_TEST(memory_bounds_the_worlds_of_a_session)
 END_TEST
 
 TEST_MAIN(a_mask_chooses_the_worlds_that_step_are_set_and_are_reset,
-          kinematic_bodies_go_where_they_are_sent, memory_bounds_the_worlds_of_a_session)
+          kinematic_bodies_go_where_they_are_sent, worlds_have_masses_of_their_own,
+          memory_bounds_the_worlds_of_a_session)

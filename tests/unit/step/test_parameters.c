@@ -236,6 +236,10 @@ START_TEST(parameters_out_of_range_are_refused_by_name)
     ck_assert_double_eq(read(world).mass[4], 3);
     ck_assert_double_eq(read(world).friction[0], OTHERS[0].floor);
 
+    TEST_OK(tb_state_set_parameters(world, NULL, &error), &error);
+    ck_assert_double_eq(read(world).mass[4], 1);
+    ck_assert_double_eq(read(world).friction[0], WRITTEN.floor);
+
     tb_model *other = written(OTHERS[1]);
     tb_state *foreign = world_of(other);
     TEST_STATUS(tb_state_share_parameters(world, foreign, &error), TB_INVALID_ARGUMENT, &error);

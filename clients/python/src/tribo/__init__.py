@@ -53,6 +53,7 @@ from tribo.grasp_types import (
 )
 from tribo.grasping import Evaluation, evaluate, results_dataframe, sample_grasps
 from tribo.names import BodyMotion, JointMotion, Names
+from tribo.parameters import Parameters
 from tribo.show import show
 from tribo.types import (
     Certificate,
@@ -101,6 +102,7 @@ __all__ = [
     "Outcome",
     "Overlap",
     "PermissionDeniedError",
+    "Parameters",
     "Perturbation",
     "Program",
     "Protocol",

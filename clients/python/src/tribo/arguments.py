@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypedDict, TypeVar
 
 from tribo.arrays import ArrayLike
 from tribo.grasp_types import Perturbation, Protocol
+from tribo.parameters import Values
 from tribo.types import SolveOptions, StepOptions
 
 if TYPE_CHECKING:
@@ -80,6 +81,15 @@ class WantArguments(TypedDict, total=False):
     bodies: bool
     sensors: bool
     single: bool
+
+
+class ParameterArguments(TypedDict, total=False):
+    """Parameters of worlds: see `parameters.set_parameters`."""
+
+    friction: Values | None
+    mass: Values | None
+    gain: Values | None
+    bias: Values | None
 
 
 class StepArguments(InputArguments, WantArguments, total=False):

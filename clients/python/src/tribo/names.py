@@ -49,7 +49,7 @@ class JointMotion:
 
 
 class Names:
-    """The names of a scene: bodies, joints and sensors with their columns, actuators."""
+    """The names of a scene: bodies, shapes, actuators, joints and sensors with their columns."""
 
     def __init__(
         self,
@@ -57,11 +57,14 @@ class Names:
         joints: Mapping[str, tuple[slice, slice]],
         actuators: Sequence[str],
         sensors: Mapping[str, slice] | None = None,
+        shapes: Sequence[tuple[str, int]] = (),
     ) -> None:
         self._bodies = {name: i for i, name in enumerate(bodies) if name}
         self._joints = dict(joints)
         self._actuators = {name: i for i, name in enumerate(actuators) if name}
         self._sensors = dict(sensors or {})
+        #: names of shapes and their bodies
+        self._shapes = list(shapes)
 
     @classmethod
     def from_message(cls, m: simulation_pb2.GetSceneResponse) -> Names:
@@ -74,7 +77,8 @@ class Names:
                 slice(joint.dof, joint.dof + dofs),
             )
         sensors = {s.name: slice(s.first, s.first + s.numbers) for s in m.sensors if s.name}
-        return cls([b.name for b in m.bodies], joints, list(m.actuators), sensors)
+        shapes = [(shape.name, shape.body) for shape in m.shape_infos]
+        return cls([b.name for b in m.bodies], joints, list(m.actuators), sensors, shapes)
 
     @property
     def bodies(self) -> list[str]:
@@ -107,6 +111,13 @@ class Names:
     def actuator(self, name: str) -> int:
         """Index of an actuator."""
         return _find(self._actuators, name, "actuator")
+
+    def shapes_of(self, name: str) -> list[int]:
+        """Indices of a body's shapes, or of the shape of that name."""
+        if name in self._bodies:
+            return [i for i, (_, body) in enumerate(self._shapes) if body == self._bodies[name]]
+        named = {shape: i for i, (shape, _) in enumerate(self._shapes) if shape}
+        return [_find({**self._bodies, **named}, name, "body or shape")]
 
     def sensor(self, name: str) -> slice:
         """Columns of a sensor among the numbers of all sensors."""

@@ -37,6 +37,7 @@ IDEMPOTENT = {
         "Heartbeat",
         "GetState",
         "GetContacts",
+        "GetParameters",
         "ExportProblem",
     ],
     "tribo.v1.Solve": ["SolveProblem"],

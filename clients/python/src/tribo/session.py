@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tribo import requests
-from tribo.arguments import InputArguments, StepArguments, WantArguments, takes
+from tribo.arguments import (
+    InputArguments,
+    ParameterArguments,
+    StepArguments,
+    WantArguments,
+    takes,
+)
 from tribo.arrays import ArrayLike
 from tribo.errors import NotFoundError, UnavailableError, translated
 from tribo.grasp_types import GraspResult, GraspSummary
 from tribo.names import Names
+from tribo.parameters import Parameters, servo_gains, set_parameters
 from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
 from tribo.types import Contacts, StepAnswer
@@ -215,6 +222,40 @@ class Session:
     def reset(self, keyframe: int | None = None, *, worlds: ArrayLike | None = None) -> None:
         """Resets to the reference pose or a keyframe; `worlds` is a mask, the others stay."""
         self._call("Reset", requests.reset(self.id, keyframe, worlds))
+
+    @takes(set_parameters)
+    def set_parameters(
+        self,
+        *,
+        kp: Mapping[str, ArrayLike] | None = None,
+        kv: Mapping[str, ArrayLike] | None = None,
+        worlds: ArrayLike | None = None,
+        from_scene: bool = False,
+        **values: Unpack[ParameterArguments],
+    ) -> None:
+        """Gives worlds friction, masses and gains of their own; they stay over `reset`.
+
+        Args:
+            kp: {actuator: stiffness} of position servos, a number or one a world.
+            kv: {actuator: damping} of servos.
+            worlds: a mask, the others stay.
+            from_scene: what is not given goes back to the scene's values.
+        """
+        names, mask = self.names, requests.mask(worlds)
+        if kp or kv:
+            if "gain" in values or "bias" in values:
+                raise ValueError("kp and kv are parts of gain and bias: give one of the two")
+            if from_scene:
+                self._call("SetParameters", set_parameters(self.id, names, mask, True))
+            servo = servo_gains(self.parameters(), kp, kv)
+            values["gain"], values["bias"] = servo["gain"], servo["bias"]
+        request = set_parameters(self.id, names, mask, from_scene and not (kp or kv), **values)
+        self._call("SetParameters", request)
+
+    def parameters(self) -> Parameters:
+        """Friction, masses and gains of every world."""
+        request = simulation_pb2.GetParametersRequest(session_id=self.id)
+        return Parameters.from_message(self._call("GetParameters", request), self.names)
 
     def contacts(self) -> list[Contacts]:
         """The contacts of the last step, one entry a world."""

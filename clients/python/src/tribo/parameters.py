@@ -1,0 +1,151 @@
+"""Parameters of single worlds by name: friction, masses and gains, for domain randomisation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import numpy as np
+
+from tribo import arrays
+from tribo.arrays import ArrayLike, Floats
+from tribo.names import Names
+from tribo.v1 import common_pb2, simulation_pb2
+
+#: values by name, or one array of all elements
+Values = Union[Mapping[str, ArrayLike], ArrayLike]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a session's worlds.
+
+    friction (worlds, shapes); mass (worlds, bodies) kg; gain and bias (worlds, actuators, 3): the
+    force is (gain . (1, length, velocity)) x control + bias . (1, length, velocity).
+    """
+
+    friction: Floats
+    mass: Floats
+    gain: Floats
+    bias: Floats
+    names: Names = field(repr=False)
+
+    @classmethod
+    def from_message(cls, m: simulation_pb2.GetParametersResponse, names: Names) -> Parameters:
+        """Reads the answer to GetParameters."""
+        friction, mass, gain, bias = (
+            np.asarray(arrays.decode(a)) for a in (m.friction, m.mass, m.gain, m.bias)
+        )
+        return cls(friction, mass, gain, bias, names)
+
+    def friction_of(self, name: str) -> Floats:
+        """mu (worlds, shapes) of a body's shapes, or of one shape."""
+        return self.friction[:, self.names.shapes_of(name)]
+
+    def mass_of(self, body: str) -> Floats:
+        """Kg (worlds) of a body."""
+        return self.mass[:, self.names.body(body)]
+
+    def kp_of(self, actuator: str) -> Floats:
+        """Stiffness (worlds) of a position servo."""
+        return self.gain[:, self.names.actuator(actuator), 0]
+
+    def kv_of(self, actuator: str) -> Floats:
+        """Damping (worlds) of a servo."""
+        return -self.bias[:, self.names.actuator(actuator), 2]
+
+
+def _rows(what: str, values: ArrayLike, width: int) -> Floats:
+    """(1 or worlds, width) numbers of one named element."""
+    numbers = np.asarray(arrays.from_dlpack(values), dtype=np.float64)
+    shape = numbers.shape
+    if width == 1:
+        numbers = numbers[..., np.newaxis]
+    if numbers.ndim not in (1, 2) or numbers.shape[-1] != width:
+        each = "one number, or one a world" if width == 1 else "3 numbers, or 3 a world"
+        raise ValueError(f"{what} has the shape {shape}, expected {each}")
+    return numbers.reshape(-1, width)
+
+
+def _parameter(
+    what: str, values: Values | None, names: Names, width: int = 1
+) -> simulation_pb2.Parameter | None:
+    """A parameter on the wire."""
+    if values is None:
+        return None
+    if not isinstance(values, Mapping):
+        return simulation_pb2.Parameter(values=arrays.encode(values))
+    elements: list[int] = []
+    columns: list[Floats] = []
+    for name, given in values.items():
+        rows = _rows(f"{what}[{name!r}]", given, width)
+        if what == "friction":
+            found = names.shapes_of(name)
+        else:
+            found = [names.body(name) if what == "mass" else names.actuator(name)]
+        elements += found
+        columns += [rows] * len(found)
+    if not elements:
+        return None
+    worlds = max(len(rows) for rows in columns)
+    for name, given in values.items():
+        rows = _rows(what, given, width)
+        if len(rows) not in (1, worlds):
+            raise ValueError(f"{what}[{name!r}] is of {len(rows)} worlds, others of {worlds}")
+    table = np.stack([np.broadcast_to(rows, (worlds, width)) for rows in columns], axis=1)
+    if width == 1:
+        table = table[:, :, 0]
+    return simulation_pb2.Parameter(
+        elements=elements, values=arrays.encode(table[0] if worlds == 1 else table)
+    )
+
+
+def servo_gains(
+    present: Parameters,
+    kp: Mapping[str, ArrayLike] | None,
+    kv: Mapping[str, ArrayLike] | None,
+) -> dict[str, Values]:
+    """Gains and biases of position servos: those of `present` with this stiffness and damping."""
+    gain: dict[str, Any] = {}
+    bias: dict[str, Any] = {}
+    for name in {**(kp or {}), **(kv or {})}:
+        at = present.names.actuator(name)
+        gain[name], bias[name] = present.gain[:, at].copy(), present.bias[:, at].copy()
+        if kp and name in kp:
+            stiffness = _rows(f"kp[{name!r}]", kp[name], 1)[:, 0]
+            gain[name][:, 0], bias[name][:, 1] = stiffness, -stiffness
+        if kv and name in kv:
+            bias[name][:, 2] = -_rows(f"kv[{name!r}]", kv[name], 1)[:, 0]
+    return {"gain": gain, "bias": bias}
+
+
+def set_parameters(
+    session_id: str,
+    names: Names,
+    mask: common_pb2.Array | None,
+    from_scene: bool,
+    *,
+    friction: Values | None = None,
+    mass: Values | None = None,
+    gain: Values | None = None,
+    bias: Values | None = None,
+) -> simulation_pb2.SetParametersRequest:
+    """The request of SetParameters.
+
+    Args:
+        friction: {name: mu} of a body's shapes or of one shape, mu a number or one a world; or an
+            array (shapes) or (worlds, shapes). The larger of two shapes applies to a contact.
+        mass: {body: kg}, or an array (bodies) or (worlds, bodies); inertia scales with it.
+        gain: {actuator: 3 numbers}, or an array (actuators, 3) or (worlds, actuators, 3).
+        bias: likewise.
+    """
+    return simulation_pb2.SetParametersRequest(
+        session_id=session_id,
+        friction=_parameter("friction", friction, names),
+        mass=_parameter("mass", mass, names),
+        gain=_parameter("gain", gain, names, 3),
+        bias=_parameter("bias", bias, names, 3),
+        mask=mask,
+        from_scene=from_scene,
+    )
