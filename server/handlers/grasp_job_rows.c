@@ -308,7 +308,8 @@ static tb_status play(td_server *server, Tribo__V1__EvaluateGraspsRequest *m,
     const double interval = wanted->interval > 0 ? wanted->interval : DEFAULT_INTERVAL_S;
     if (!(request.request.step.dt > 0)) request.request.step.dt = DEFAULT_DT_S;
     const double dt = request.request.step.dt;
-    f->want = (td_wire_want){.poses = true, .contacts = true, .forces = true, .dt = dt};
+    f->want =
+        (td_wire_want){.poses = true, .contacts = true, .forces = true, .sensors = true, .dt = dt};
     status = tb_grasp_replay(&request.request, wanted->copy, interval, show, f, model, error);
     if (status != TB_OK) td_grasp_rename_field(error);
     td_grasp_request_free(&request);

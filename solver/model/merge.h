@@ -32,8 +32,8 @@ typedef struct tb_merge_def {
 
 tb_merge_def tb_merge_defaults(void);
 
-/* Adds bodies, joints, shapes, assets, sites, tendons, actuators, equalities, pairs and excludes of
- * a model. Elements that refer to an omitted joint, equalities between the base and the world,
+/* Adds bodies, joints, shapes, assets, sites, tendons, actuators, equalities, pairs, excludes and
+ * sensors of a model. Elements that refer to an omitted joint or shape, equalities between the base and the world,
  * and keyframes are left out. Statuses are those of the builder. */
 tb_status tb_scene_add_model(tb_scene *scene, const tb_model *model, const tb_merge_def *def,
                              tb_error *error);

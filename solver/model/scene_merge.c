@@ -17,7 +17,7 @@ typedef struct merge {
     const tb_model *model;
     const tb_merge_def *def;
     tb_error *error;
-    tb_handle *bodies, *joints, *shapes, *meshes, *height_fields, *tendons, *sites;
+    tb_handle *bodies, *joints, *shapes, *meshes, *height_fields, *tendons, *sites, *actuators;
     double shift[3]; /* m, shift of the elements on the base, by recentring */
     char name[NAME_SIZE];
 } merge;
@@ -60,8 +60,10 @@ static bool take_maps(merge *m)
     m->height_fields = calloc((size_t)s->number_of_height_fields + 1, sizeof *m->height_fields);
     m->tendons = calloc((size_t)s->number_of_tendons + 1, sizeof *m->tendons);
     m->sites = calloc((size_t)s->number_of_sites + 1, sizeof *m->sites);
+    m->actuators = calloc((size_t)s->number_of_actuators + 1, sizeof *m->actuators);
     return m->bodies != NULL && m->joints != NULL && m->shapes != NULL && m->meshes != NULL &&
-           m->height_fields != NULL && m->tendons != NULL && m->sites != NULL;
+           m->height_fields != NULL && m->tendons != NULL && m->sites != NULL &&
+           m->actuators != NULL;
 }
 
 static void free_maps(merge *m)
@@ -73,6 +75,7 @@ static void free_maps(merge *m)
     free(m->height_fields);
     free(m->tendons);
     free(m->sites);
+    free(m->actuators);
     tb_scene_destroy(m->from);
 }
 
@@ -263,7 +266,7 @@ static tb_status add_actuators(merge *m)
         const bool kept = !tb_handle_is_none(def.target);
         if (m->def->actuators != NULL)
             m->def->actuators[i] = kept ? m->into->number_of_actuators : -1;
-        if (kept) status = tb_scene_add_actuator(m->into, &def, NULL, m->error);
+        if (kept) status = tb_scene_add_actuator(m->into, &def, &m->actuators[i], m->error);
     }
     return status;
 }
@@ -288,6 +291,37 @@ static tb_status add_equalities(merge *m)
         }
         def.name = prefixed(m, def.name);
         status = tb_scene_add_equality(m->into, &def, NULL, m->error);
+    }
+    return status;
+}
+
+/* Maps an object of a sensor; false if the merge has left it out. A clock has none; the frame of
+ * the model's world becomes the parent's. */
+static bool map_object(const merge *m, tb_sensor_type type, tb_handle *object)
+{
+    if (type == TB_SENSOR_CLOCK) return true;
+    if (tb_handle_is_none(*object)) {
+        *object = m->def->parent;
+        return true;
+    }
+    switch (object->kind) {
+    case TB_HANDLE_ACTUATOR: *object = m->actuators[scene_index(*object)]; break;
+    case TB_HANDLE_SHAPE: *object = m->shapes[scene_index(*object)]; break;
+    default: *object = target_of(m, *object);
+    }
+    return !tb_handle_is_none(*object);
+}
+
+static tb_status add_sensors(merge *m)
+{
+    const tb_scene *s = m->from;
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < s->number_of_sensors && status == TB_OK; i++) {
+        tb_sensor_def def = s->sensors[i];
+        if (!map_object(m, def.type, &def.object)) continue;
+        if (def.has_reference && !map_object(m, def.type, &def.reference)) continue;
+        def.name = prefixed(m, def.name);
+        status = tb_scene_add_sensor(m->into, &def, NULL, m->error);
     }
     return status;
 }
@@ -339,6 +373,7 @@ tb_status tb_scene_add_model(tb_scene *scene, const tb_model *model, const tb_me
     if (status == TB_OK) status = add_actuators(&m);
     if (status == TB_OK) status = add_equalities(&m);
     if (status == TB_OK) status = add_filters(&m);
+    if (status == TB_OK) status = add_sensors(&m);
     free_maps(&m);
     return status;
 }

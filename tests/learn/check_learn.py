@@ -4,8 +4,8 @@
     make check-learn ARGS="--task reach --steps 150000"
 
 Prints the return curve, wall times and the environment's steps per second with 1, 64 and 4,096
-worlds, as JSON lines with --json. PPO of stable-baselines3 learns on processors. The check fails
-where the last tenth of the episodes is at the goal for less than the task's mark, which a policy
+worlds, in this process and over a daemon, as JSON lines with --json. PPO of stable-baselines3
+learns on processors. The check fails where the last tenth of the episodes is at the goal for less than the task's mark, which a policy
 without learning does not reach.
 """
 
@@ -88,9 +88,11 @@ def learn(task: str, steps: int, worlds: int, seed: int) -> tuple[Curve, float]:
     return curve, seconds
 
 
-def speed(task: str, worlds: int, seconds: float = 3.0) -> dict[str, float]:
-    """Steps of the environment per second, all worlds together."""
-    env = TriboVectorEnv(task, worlds)
+def speed(
+    task: str, worlds: int, client: tribo.Client | None = None, seconds: float = 3.0
+) -> dict[str, Any]:
+    """Steps of the environment per second, all worlds together, here or by a daemon."""
+    env = TriboVectorEnv(task, worlds, client=client)
     env.reset(seed=0)
     actions = env.action_space.sample()
     env.step(actions)
@@ -101,7 +103,23 @@ def speed(task: str, worlds: int, seconds: float = 3.0) -> dict[str, float]:
         done += worlds
     rate = done / (time.perf_counter() - began)
     env.close()
-    return {"worlds": worlds, "steps_per_second": rate, "worst_residual": worst}
+    by = "this process" if client is None else "a daemon"
+    return {"worlds": worlds, "by": by, "steps_per_second": rate, "worst_residual": worst}
+
+
+def check_daemon(task: str, worlds: int = 8, steps: int = 50) -> None:
+    """An environment over a daemon has the bytes of one in this process, and leaves no session."""
+    random = np.random.default_rng(1)
+    with tribo.Daemon() as daemon, daemon.connect() as client:
+        here, there = TriboVectorEnv(task, worlds), TriboVectorEnv(task, worlds, client=client)
+        assert np.array_equal(here.reset(seed=1)[0], there.reset(seed=1)[0])
+        for _ in range(steps):
+            actions = random.uniform(-1, 1, (worlds, here.task.actions))
+            ours, theirs = here.step(actions), there.step(actions)
+            assert all(np.array_equal(a, b) for a, b in zip(ours[:4], theirs[:4]))
+        here.close()
+        there.close()
+        assert not list(client.sessions()), "a session is left"
 
 
 def check_tensors() -> None:
@@ -158,8 +176,13 @@ def main() -> int:
             checker(env)
             env.close()
             tell(check=f"check_env of {name}", task=task, passed=True)
+        check_daemon(task)
+        tell(check="the same bytes over a daemon", task=task, passed=True)
         for worlds in (1, 64, 4096):
             tell(task=task, **speed(task, worlds))
+        with tribo.Daemon() as daemon, daemon.connect() as client:
+            for worlds in (1, 64, 4096):
+                tell(task=task, **speed(task, worlds, client))
         steps = options.steps or STEPS[task]
         curve, seconds = learn(task, steps, options.worlds, options.seed)
         stride = max(1, len(curve.rows) // 10)

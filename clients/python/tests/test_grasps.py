@@ -270,6 +270,15 @@ async def test_a_job_is_left_and_found_again_by_asyncio(
     assert [r.index for r in results] == [0, 1, 2]
     assert [strip(r) for r in results] == [strip(r) for r in client.grasp_job_results(job.id)]
     assert job.id in [j.id async for j in aio.grasp_jobs()]
+    # a trial of it is played again, with the same end
+    film = client.replay_grasp(job.id[:12], 1, interval=0.05)
+    again = await aio.replay_grasp(job.id, 1, interval=0.05)
+    assert len(film) == len(film.times) == len(film.certificates) > 10
+    assert film.sensors.shape == (len(film), 0)
+    assert film.poses.tobytes() == again.poses.tobytes()
+    assert film.poses.shape[1:] == (len(client.describe(film.scene_id).bodies), 7)
+    np.testing.assert_allclose(np.diff(film.times)[:-1], 0.05, atol=1e-9)
+    assert max(c.residual for c in film.certificates) < 1e-5
     endless = await aio.submit_grasps(cube, HAND, POSES * 400, protocol=PROTOCOL)
     ended = await aio.cancel_grasp_job(endless.id)
     assert ended.id == endless.id

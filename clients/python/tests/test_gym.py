@@ -98,3 +98,46 @@ def test_a_scripted_hand_lifts_and_no_world_stays_behind() -> None:
     del env
     gc.collect()
     assert [s() for s in states] == [None] * 3
+
+
+class _Varied(gym.Lift):  # type: ignore[misc]
+    """Every episode has another cube and other servos."""
+
+    def parameters(self, random: np.random.Generator) -> dict[str, dict[str, Any]]:
+        kp = random.uniform(500, 1500)
+        names = tribo.local.Model(self.model, name="lift.xml").names
+        return {
+            "mass": {names.bodies[-1]: random.uniform(0.05, 0.3)},
+            "gain": {names.actuators[0]: [kp, 0, 0]},
+            "bias": {names.actuators[0]: [0, -kp, -40]},
+        }
+
+
+@pytest.mark.parametrize("task", ["reach", "lift", _Varied])
+def test_a_daemon_steps_them_with_the_same_results(client: tribo.Client, task: Any) -> None:
+    n, steps = 4, 130
+    task = task if isinstance(task, str) else task()
+    random = np.random.default_rng(5)
+    here = gym.TriboVectorEnv(task, n)
+    there = gym.TriboVectorEnv(task, n, client=client)
+    np.testing.assert_array_equal(here.reset(seed=1)[0], there.reset(seed=1)[0])
+    for _ in range(steps):
+        actions = random.uniform(-1, 1, (n, here.task.actions))
+        ours, theirs = here.step(actions), there.step(actions)
+        for a, b in zip(ours[:4], theirs[:4]):
+            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(ours[4]["residual"], theirs[4]["residual"])
+    sessions = sum(1 for _ in client.sessions())
+    there.close()
+    assert sum(1 for _ in client.sessions()) == sessions - 1
+    here.close()
+
+
+def test_episodes_differ_by_their_parameters_alone() -> None:
+    env = gym.TriboVectorEnv(_Varied(), 3)
+    env.reset(seed=[7, 7, 8])
+    masses = [s.parameters()["mass"][-1] for s in env.worlds.states]
+    assert masses[0] == masses[1] != masses[2]
+    with pytest.raises(TypeError, match="no parameter weight"):
+        env.worlds.set_parameters(weight={"cube": 1})
+    env.close()

@@ -3,6 +3,7 @@
 #include "gpu/card_util.h"
 
 #include "grasp/grasp.h"
+#include "grasp/replay.h"
 
 static tb_error error;
 
@@ -122,6 +123,76 @@ START_TEST(the_base_is_carried_and_its_own_joints_are_left_out)
     TEST_NEAR(plan.object_mass, 0.1, 1e-12);
     grasp_plan_free(&plan);
     free_request(&r);
+}
+END_TEST
+
+/* The last state that a replay shows: the left finger's height by its sensor and by its body. */
+typedef struct reading {
+    double sensor, body, force, actuator;
+} reading;
+
+static tb_status read_sensors(void *context, tb_state *state, double time,
+                              const tb_certificate *step, tb_error *problem)
+{
+    reading *r = context;
+    const tb_model *m = tb_state_model(state);
+    double numbers[16];
+    tb_sensor_info place, force;
+    tb_body_motion motions[8];
+    (void)time;
+    (void)step;
+    tb_model_sensor_info(m, tb_model_find(m, TB_HANDLE_SENSOR, "hand/place"), &place);
+    tb_model_sensor_info(m, tb_model_find(m, TB_HANDLE_SENSOR, "hand/pull"), &force);
+    const tb_status status = tb_state_sensors(state, 0.002, numbers, problem);
+    if (status != TB_OK) return status;
+    tb_state_body_motions(state, motions);
+    r->sensor = numbers[place.first + 2];
+    r->body = motions[tb_model_find(m, TB_HANDLE_BODY, "hand/left")].position[2];
+    r->force = numbers[force.first];
+    r->actuator = tb_state_actuator_force(state, 0);
+    return TB_OK;
+}
+
+START_TEST(the_hands_sensors_are_kept)
+{
+    static const char SENSORS[] =
+        "<sensor><jointpos name='gone' joint='x'/><jointpos name='way' joint='left'/>"
+        "<actuatorfrc name='pull' actuator='left'/><actuatorfrc name='lost' actuator='lift'/>"
+        "<framepos name='place' objtype='body' objname='left'/>"
+        "<framepos name='ground' objtype='geom' objname='floor'/><clock name='clock'/></sensor>"
+        "</mujoco>";
+    char text[4096];
+    const tb_grasp_pose pose = pose_at(0, 0, 0.005);
+    snprintf(text, sizeof text, "%.*s%s", (int)(sizeof JAW - sizeof "</mujoco>"), JAW, SENSORS);
+    tb_grasp_request r = request_of(mjcf(text), mjcf(BLOCK), &pose);
+    tb_grasp_plan plan;
+    make_plan(&r, &plan);
+    const tb_model *m = plan.model;
+    ck_assert_int_eq(tb_model_count(m).sensors, 4);
+    for (int i = 0; i < 7; i++) {
+        const char *const names[] = {"way", "pull", "place", "clock", "gone", "lost", "ground"};
+        char name[32];
+        snprintf(name, sizeof name, "hand/%s", names[i]);
+        ck_assert_int_eq(tb_model_find(m, TB_HANDLE_SENSOR, name) >= 0, i < 4);
+    }
+    grasp_plan_free(&plan);
+
+    /* a replay reads them, and the grasp's result is that of a hand without sensors */
+    reading last = {0};
+    tb_model *model = NULL;
+    TEST_OK(tb_grasp_replay(&r, 0, 0.05, read_sensors, &last, &model, &error), &error);
+    ck_assert(last.sensor == last.body && last.sensor != 0);
+    ck_assert(last.force == last.actuator && last.force > 0);
+    tb_model_destroy(model);
+    tb_grasp_request plain = request_of(mjcf(JAW), mjcf(BLOCK), &pose);
+    tb_grasp_trial with, without;
+    play(&r, keep, &with);
+    play(&plain, keep, &without);
+    ck_assert_int_eq(with.verdict, without.verdict);
+    ck_assert(with.slip == without.slip);
+    ck_assert(with.certificate.residual == without.certificate.residual);
+    free_request(&r);
+    free_request(&plain);
 }
 END_TEST
 
@@ -650,10 +721,11 @@ START_TEST(a_job_is_played_on_the_card_that_was_asked_for)
 }
 END_TEST
 
-TEST_MAIN(the_base_is_carried_and_its_own_joints_are_left_out, masses_are_those_of_the_files,
-          a_hand_fixed_to_its_world_is_carried_whole, three_fingers_with_servos_hold_a_ball,
-          a_variant_is_the_model_compiled_anew, free_fingers_stay_behind_when_the_hand_is_shaken,
-          the_carrier_follows_its_path_exactly, requests_that_make_no_sense_are_refused_by_name,
-          samples_are_antipodal_and_repeatable, an_object_of_two_bodies_on_the_world_is_not_sampled,
-          a_job_may_be_left_at_any_time, how_a_job_on_a_card_is_sliced_cannot_be_seen,
+TEST_MAIN(the_base_is_carried_and_its_own_joints_are_left_out, the_hands_sensors_are_kept,
+          masses_are_those_of_the_files, a_hand_fixed_to_its_world_is_carried_whole,
+          three_fingers_with_servos_hold_a_ball, a_variant_is_the_model_compiled_anew,
+          free_fingers_stay_behind_when_the_hand_is_shaken, the_carrier_follows_its_path_exactly,
+          requests_that_make_no_sense_are_refused_by_name, samples_are_antipodal_and_repeatable,
+          an_object_of_two_bodies_on_the_world_is_not_sampled, a_job_may_be_left_at_any_time,
+          how_a_job_on_a_card_is_sliced_cannot_be_seen,
           a_job_is_played_on_the_card_that_was_asked_for)

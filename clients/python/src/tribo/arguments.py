@@ -81,6 +81,7 @@ class WantArguments(TypedDict, total=False):
     bodies: bool
     sensors: bool
     single: bool
+    certificate_arrays: bool
 
 
 class ParameterArguments(TypedDict, total=False):

@@ -18,7 +18,8 @@ from tribo.arguments import (
 )
 from tribo.errors import translated
 from tribo.function import Function, Program, choose
-from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand
+from tribo.grasp_types import GraspObject, GraspPose, GraspResult, GraspTrajectory, Hand
+from tribo.names import Names
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
 from tribo.sources import Source
@@ -306,6 +307,26 @@ class Client:
             )
         job: grasp_pb2.GraspJobInfo = answer.job
         return job
+
+    def replay_grasp(
+        self, job_id: str, grasp: int, *, copy: int = 0, interval: float = 0.0
+    ) -> GraspTrajectory:
+        """The trajectory of one trial of a stored job, with the same states as in the job.
+
+        Args:
+            job_id: of the job, or a unique beginning of it.
+            grasp: index of the pose.
+            copy: 0: the one that is not perturbed.
+            interval: s between two frames; 0: 0.01.
+        """
+        request = grasp_pb2.ReplayGraspRequest(id=job_id, grasp=grasp, copy=copy, interval=interval)
+        with translated():
+            answer = self._grasp.ReplayGrasp(
+                request, timeout=self._timeout, metadata=self._metadata
+            )
+        return GraspTrajectory.from_message(
+            answer, Names.from_message(self.describe(answer.scene_id))
+        )
 
     def _add_grasp_assets(
         self, request: grasp_pb2.EvaluateGraspsRequest, target: GraspObject, hand: Hand

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from tribo.arrays import Floats, decode
+from tribo.arrays import AnyArray, Floats, decode
+from tribo.names import Names
 from tribo.sources import Source
-from tribo.types import Certificate
+from tribo.types import Certificate, Contacts
 from tribo.v1 import common_pb2, grasp_pb2
 
 
@@ -412,3 +413,45 @@ class GraspSummary:
             m.trials_held,
             m.trials_uncertified,
         )
+
+
+@dataclass(frozen=True)
+class GraspTrajectory:
+    """A trial of a stored grasp job, played again: the same states, a frame an interval.
+
+    times (frames) s; poses (frames, bodies, 7): position and orientation (w, x, y, z), world axes;
+    contacts and certificates of the last step of each frame. `scene_id` draws it.
+    """
+
+    scene_id: str
+    times: Floats
+    poses: AnyArray
+    contacts: list[Contacts]
+    certificates: list[Certificate]
+    #: numbers of the hand's and the object's sensors (frames, numbers): see `sensor`
+    sensors: AnyArray
+    names: Names = field(repr=False)
+
+    @classmethod
+    def from_message(cls, m: grasp_pb2.ReplayGraspResponse, names: Names) -> GraspTrajectory:
+        """Reads the answer to ReplayGrasp."""
+        return cls(
+            m.scene_id,
+            np.array([frame.time for frame in m.frames]),
+            np.array([decode(frame.state.poses)[0] for frame in m.frames]),
+            [Contacts.from_message(frame.contacts) for frame in m.frames],
+            [Certificate.from_message(frame.certificate) for frame in m.frames],
+            np.array([decode(frame.state.sensors)[0] for frame in m.frames]),
+            names,
+        )
+
+    def body(self, name: str) -> AnyArray:
+        """Poses (frames, 7) of a body."""
+        return self.poses[:, self.names.body(name)]
+
+    def sensor(self, name: str) -> AnyArray:
+        """Numbers (frames, n) of a sensor: "hand/touch" of the hand's "touch"."""
+        return self.sensors[:, self.names.sensor(name)]
+
+    def __len__(self) -> int:
+        return len(self.times)

@@ -68,14 +68,10 @@ def _rows(what: str, values: ArrayLike, width: int) -> Floats:
     return numbers.reshape(-1, width)
 
 
-def _parameter(
-    what: str, values: Values | None, names: Names, width: int = 1
-) -> simulation_pb2.Parameter | None:
-    """A parameter on the wire."""
-    if values is None:
-        return None
-    if not isinstance(values, Mapping):
-        return simulation_pb2.Parameter(values=arrays.encode(values))
+def by_element(
+    what: str, values: Mapping[str, ArrayLike], names: Names, width: int
+) -> tuple[list[int], Floats]:
+    """Indices of the named elements, and their numbers (1 or worlds, elements, width)."""
     elements: list[int] = []
     columns: list[Floats] = []
     for name, given in values.items():
@@ -86,18 +82,32 @@ def _parameter(
             found = [names.body(name) if what == "mass" else names.actuator(name)]
         elements += found
         columns += [rows] * len(found)
-    if not elements:
-        return None
-    worlds = max(len(rows) for rows in columns)
+    worlds = max((len(rows) for rows in columns), default=1)
     for name, given in values.items():
         rows = _rows(what, given, width)
         if len(rows) not in (1, worlds):
             raise ValueError(f"{what}[{name!r}] is of {len(rows)} worlds, others of {worlds}")
-    table = np.stack([np.broadcast_to(rows, (worlds, width)) for rows in columns], axis=1)
+    table = np.zeros((worlds, len(elements), width))
+    for i, rows in enumerate(columns):
+        table[:, i] = rows
+    return elements, table
+
+
+def _parameter(
+    what: str, values: Values | None, names: Names, width: int = 1
+) -> simulation_pb2.Parameter | None:
+    """A parameter on the wire."""
+    if values is None:
+        return None
+    if not isinstance(values, Mapping):
+        return simulation_pb2.Parameter(values=arrays.encode(values))
+    elements, table = by_element(what, values, names, width)
+    if not elements:
+        return None
     if width == 1:
         table = table[:, :, 0]
     return simulation_pb2.Parameter(
-        elements=elements, values=arrays.encode(table[0] if worlds == 1 else table)
+        elements=elements, values=arrays.encode(table[0] if len(table) == 1 else table)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tribo.v1 import simulation_pb2
 
-_ROWS = ("q", "u", "controls", "bodies")
+_ROWS = ("q", "u", "controls", "bodies", "poses", "sensors", "pairs")
 
 
 def _join_states(into: simulation_pb2.State, pieces: Sequence[simulation_pb2.State]) -> None:
@@ -28,6 +28,10 @@ def join_steps(pieces: Sequence[simulation_pb2.StepResponse]) -> simulation_pb2.
     for piece in pieces[1:]:
         whole.certificates.extend(piece.certificates)
         whole.contacts.extend(piece.contacts)
+        for column, more in piece.certificate_arrays.ListFields():
+            array = getattr(whole.certificate_arrays, column.name)
+            array.data += more.data
+            array.shape[0] += more.shape[0]
     return whole
 
 

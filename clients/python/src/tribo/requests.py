@@ -225,6 +225,7 @@ def want(
     bodies: bool = False,
     sensors: bool = False,
     single: bool = False,
+    certificate_arrays: bool = False,
 ) -> simulation_pb2.StepReturn:
     """Selects the contents of an answer.
 
@@ -234,12 +235,15 @@ def want(
         bodies: return poses and velocities of all bodies.
         sensors: return the numbers of the scene's sensors.
         single: return arrays as float32.
+        certificate_arrays: certificates as one array each of residuals, outcomes, ... in place of
+            an object a world.
     """
     return simulation_pb2.StepReturn(
         state=state,
         contacts=contacts,
         bodies=bodies,
         sensors=sensors,
+        certificate_arrays=certificate_arrays,
         dtype=common_pb2.DATA_TYPE_FLOAT32 if single else common_pb2.DATA_TYPE_FLOAT64,
     )
 

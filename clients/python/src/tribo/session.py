@@ -206,7 +206,9 @@ class Session:
         """The current state, with the certificates of the last step."""
         request = simulation_pb2.GetStateRequest(session_id=self.id, want=requests.want(**wanted))
         m = self._call("GetState", request)
-        return StepAnswer.from_parts(m.state, m.certificates, m.contacts, self._names)
+        return StepAnswer.from_parts(
+            m.state, m.certificates, m.contacts, self._names, m.certificate_arrays
+        )
 
     def set_state(
         self,

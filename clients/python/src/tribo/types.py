@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Callable, Literal
 
@@ -175,6 +175,9 @@ class StepAnswer:
     tag: int = 0
     #: numbers of all sensors (worlds, numbers): see `sensor`
     sensors: Floats | None = None
+    #: columns of the certificates (worlds) by name, "residuals", "outcomes", ... if they were asked
+    #: for in place of `certificates`
+    certificate_arrays: Mapping[str, AnyArray] = field(default_factory=dict)
     #: gives the scene's names when they are asked for; None: the answer came without a scene
     names: Callable[[], Names] | None = field(default=None, repr=False, compare=False)
 
@@ -185,6 +188,7 @@ class StepAnswer:
         certificates: Sequence[common_pb2.Certificate],
         contacts: Sequence[common_pb2.Contacts],
         names: Callable[[], Names] | None = None,
+        columns: common_pb2.CertificateArrays | None = None,
     ) -> StepAnswer:
         """Reads the common parts of the answers to Step, GetState and Watch."""
 
@@ -201,6 +205,9 @@ class StepAnswer:
             array("bodies"),
             [Contacts.from_message(c) for c in contacts],
             sensors=array("sensors"),
+            certificate_arrays={c.name: decode(a) for c, a in columns.ListFields()}
+            if columns
+            else {},
             names=names,
         )
 
@@ -213,7 +220,7 @@ class StepAnswer:
     ) -> StepAnswer:
         """Reads the answer to Step."""
         return replace(
-            cls.from_parts(m.state, m.certificates, m.contacts, names),
+            cls.from_parts(m.state, m.certificates, m.contacts, names, m.certificate_arrays),
             queue_seconds=m.queue_time_us * 1e-6,
             compute_seconds=m.compute_time_us * 1e-6,
             tag=tag,

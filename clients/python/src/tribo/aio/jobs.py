@@ -13,9 +13,18 @@ import grpc.aio
 from tribo import requests
 from tribo.arguments import GraspArguments, takes
 from tribo.errors import CancelledError, translated
-from tribo.grasp_types import GraspObject, GraspPose, GraspResult, GraspSummary, Hand
+from tribo.grasp_types import (
+    GraspObject,
+    GraspPose,
+    GraspResult,
+    GraspSummary,
+    GraspTrajectory,
+    Hand,
+)
+from tribo.names import Names
 from tribo.progress import Progress
 from tribo.sources import Source
+from tribo.types import Scene
 from tribo.v1 import grasp_pb2, simulation_pb2
 
 if TYPE_CHECKING:
@@ -97,10 +106,31 @@ class GraspCalls:
     def _pages(self, method: Any, request: Any, items: str) -> AsyncIterator[Any]:
         raise NotImplementedError
 
+    async def describe(self, scene: Scene | str) -> simulation_pb2.GetSceneResponse:
+        """Names, masses and joints of a scene."""
+        raise NotImplementedError
+
     async def _upload(
         self, source: Source, name: str, default: str
     ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
         raise NotImplementedError
+
+    async def replay_grasp(
+        self, job_id: str, grasp: int, *, copy: int = 0, interval: float = 0.0
+    ) -> GraspTrajectory:
+        """The trajectory of one trial of a stored job, with the same states as in the job.
+
+        Args:
+            job_id: of the job, or a unique beginning of it.
+            grasp: index of the pose.
+            copy: 0: the one that is not perturbed.
+            interval: s between two frames; 0: 0.01.
+        """
+        request = grasp_pb2.ReplayGraspRequest(id=job_id, grasp=grasp, copy=copy, interval=interval)
+        answer = await self._call(self._grasp.ReplayGrasp, request)
+        return GraspTrajectory.from_message(
+            answer, Names.from_message(await self.describe(answer.scene_id))
+        )
 
     async def _add_grasp_assets(
         self, request: grasp_pb2.EvaluateGraspsRequest, target: GraspObject, hand: Hand

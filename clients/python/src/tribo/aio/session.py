@@ -154,7 +154,9 @@ class Session:
         """The current state, with the certificates of the last step."""
         request = simulation_pb2.GetStateRequest(session_id=self.id, want=requests.want(**wanted))
         m = await self._call("GetState", request)
-        return StepAnswer.from_parts(m.state, m.certificates, m.contacts, self._names)
+        return StepAnswer.from_parts(
+            m.state, m.certificates, m.contacts, self._names, m.certificate_arrays
+        )
 
     async def set_state(
         self,

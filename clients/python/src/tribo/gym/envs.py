@@ -10,9 +10,11 @@ import numpy as np
 from gymnasium.vector.utils import batch_space
 
 from tribo.arrays import AnyArray, Floats
+from tribo.client import Client
+from tribo.gym.remote import RemoteWorlds
 from tribo.gym.tasks import TASKS, Task, View
 from tribo.local import Model, Worlds
-from tribo.types import StepOptions
+from tribo.types import StepAnswer, StepOptions
 
 
 def _task(task: str | Task) -> Task:
@@ -23,8 +25,39 @@ def _task(task: str | Task) -> Task:
     return TASKS[task]()
 
 
+class LocalWorlds(Worlds):
+    """Worlds in this process, as an environment starts and steps them."""
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers in q."""
+        return int(self.model.coordinates)
+
+    @property
+    def dofs(self) -> int:
+        """Numbers in u."""
+        return int(self.model.dofs)
+
+    def advance(self, steps: int, controls: Floats) -> StepAnswer:
+        """Steps all worlds; `residuals` has the accuracy."""
+        return self.step(steps, controls=controls, certificates=False)
+
+    def look(self) -> StepAnswer:
+        """The current state."""
+        return self.state(certificates=False)
+
+    def start(
+        self, q: Floats, u: Floats, mask: AnyArray, parameters: dict[str, dict[str, Any]]
+    ) -> None:
+        """Puts the worlds of the mask at q and u, with these parameters by name."""
+        self.reset(worlds=mask)
+        if parameters:
+            self.set_parameters(worlds=mask, **parameters)
+        self.set_state(q, u, worlds=mask)
+
+
 class TriboVectorEnv(gymnasium.vector.VectorEnv):
-    """Worlds of one task, stepped together in this process.
+    """Worlds of one task, stepped together in this process or by a daemon.
 
     A world's episode depends on its seed and its actions alone, whatever the others do. An episode
     that ends starts again within the same step (`AutoresetMode.SAME_STEP`): the observation is the
@@ -44,16 +77,26 @@ class TriboVectorEnv(gymnasium.vector.VectorEnv):
         *,
         options: StepOptions | None = None,
         threads: int = 0,
+        client: Client | None = None,
     ) -> None:
-        """`threads`: worlds in parallel; 0: all processors."""
+        """Makes the worlds.
+
+        Args:
+            task: a task, or the name of one.
+            num_envs: number of worlds.
+            options: stepping options.
+            threads: worlds in parallel in this process; 0: all processors.
+            client: steps the worlds in a session of its daemon, with the same results.
+        """
         self.task = _task(task)
         self.num_envs = num_envs
-        self.worlds = Worlds(
-            Model(self.task.model, name=f"{type(self.task).__name__}.xml".lower()),
-            num_envs,
-            options=options,
-            threads=threads,
-        )
+        name = f"{type(self.task).__name__}.xml".lower()
+        self.worlds: LocalWorlds | RemoteWorlds
+        if client is None:
+            model = Model(self.task.model, name=name)
+            self.worlds = LocalWorlds(model, num_envs, options=options, threads=threads)
+        else:
+            self.worlds = RemoteWorlds(client, self.task.model, name, num_envs, options)
         bound = np.float32(np.inf)
         self.single_observation_space = gymnasium.spaces.Box(
             -bound, bound, (self.task.observations,), np.float32
@@ -87,19 +130,25 @@ class TriboVectorEnv(gymnasium.vector.VectorEnv):
             if mask.shape != (self.num_envs,):
                 raise ValueError(f"reset_mask has shape {mask.shape}, not ({self.num_envs},)")
         self._start(mask)
-        answer = self.worlds.state()
+        answer = self.worlds.look()
         assert answer.q is not None
         assert answer.u is not None
         return self._observe(answer.q, answer.u), {}
 
     def _start(self, mask: AnyArray) -> None:
         """New episodes in the worlds of the mask."""
-        model = self.worlds.model
-        q, u = np.zeros((self.num_envs, model.coordinates)), np.zeros((self.num_envs, model.dofs))
+        q = np.zeros((self.num_envs, self.worlds.coordinates))
+        u = np.zeros((self.num_envs, self.worlds.dofs))
+        parameters: dict[str, dict[str, Any]] = {}
         for i in np.flatnonzero(mask):
             q[i], u[i], self._goals[i] = self.task.start(self._random[i])
-        self.worlds.reset(worlds=mask)
-        self.worlds.set_state(q, u, worlds=mask)
+            for what, values in self.task.parameters(self._random[i]).items():
+                for name, value in values.items():
+                    rows = parameters.setdefault(what, {}).setdefault(
+                        name, np.full((self.num_envs, *np.shape(value)), value, float)
+                    )
+                    rows[i] = value
+        self.worlds.start(q, u, mask, parameters)
         self._steps[mask] = 0
 
     def _observe(self, q: Floats, u: Floats) -> AnyArray:
@@ -108,9 +157,7 @@ class TriboVectorEnv(gymnasium.vector.VectorEnv):
     def step(self, actions: Any) -> tuple[AnyArray, Floats, AnyArray, AnyArray, dict[str, Any]]:
         """Observations, rewards, terminated, truncated and infos, each with a row a world."""
         wanted = np.clip(np.asarray(actions, float), -1, 1)
-        answer = self.worlds.step(
-            self.task.steps, controls=self.task.controls(wanted), certificates=False
-        )
+        answer = self.worlds.advance(self.task.steps, self.task.controls(wanted))
         assert answer.q is not None
         assert answer.u is not None
         view = View(answer.q, answer.u, self._goals)
@@ -124,7 +171,7 @@ class TriboVectorEnv(gymnasium.vector.VectorEnv):
         if truncated.any():
             infos["final_obs"], infos["_final_obs"] = observations, truncated
             self._start(truncated)
-            now = self.worlds.state(certificates=False)
+            now = self.worlds.look()
             assert now.q is not None
             assert now.u is not None
             observations = self._observe(now.q, now.u)

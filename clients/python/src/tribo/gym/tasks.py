@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,13 @@ class Task(ABC):
     @abstractmethod
     def start(self, random: np.random.Generator) -> tuple[Floats, Floats, Floats]:
         """q, u and the goal of a new episode of one world."""
+
+    def parameters(self, random: np.random.Generator) -> dict[str, dict[str, Any]]:
+        """Friction, masses and gains of a new episode of one world, by name; the same names always.
+
+        return {"mass": {"cube": random.uniform(0.1, 0.3)}}
+        """
+        return {}
 
     @abstractmethod
     def controls(self, actions: Floats) -> Floats:

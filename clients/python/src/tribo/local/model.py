@@ -117,11 +117,17 @@ class Model:
             lib.check(lib.call.tb_model_sensor_info(self.pointer, i, sensor), lib.error())
             if name:
                 sensors[name] = slice(sensor.first, sensor.first + sensor.numbers)
+        shapes = []
+        shape = lib.ffi.new("tb_shape_info *")
+        for i, name in enumerate(names(lib.call.TB_HANDLE_SHAPE, self.shapes)):
+            lib.check(lib.call.tb_model_shape_info(self.pointer, i, shape), lib.error())
+            shapes.append((name, int(shape.body)))
         return Names(
             names(lib.call.TB_HANDLE_BODY, self.bodies),
             joints,
             names(lib.call.TB_HANDLE_ACTUATOR, self.actuators),
             sensors,
+            shapes,
         )
 
     def __repr__(self) -> str:

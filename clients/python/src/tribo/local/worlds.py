@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tribo.arrays import AnyArray, ArrayLike, Floats, from_dlpack
 from tribo.local.library import Library, library
 from tribo.local.model import Model
+from tribo.parameters import by_element
 from tribo.types import Certificate, Contacts, Fault, Outcome, StepAnswer, StepOptions
 
 _SCHEMES = {"": 0, "stewart-trinkle": 0, "moreau": 1, "planar": 2, "volume": 3}
@@ -201,6 +202,27 @@ class State:
             column("velocity", 3),
             numbers("status", np.uint8) + np.uint8(1),
         )
+
+    def _parameter_arrays(self, arrays: dict[str, Floats]) -> Any:
+        """A tb_parameters that points at these arrays, which must stay as long."""
+        ffi = self.model.library.ffi
+        made = ffi.new("tb_parameters *")
+        for name, array in arrays.items():
+            if array.size:
+                setattr(made, name, ffi.cast("double *", ffi.from_buffer(array)))
+        return made
+
+    def parameters(self) -> dict[str, Floats]:
+        """friction (shapes), mass (bodies) kg, gain and bias (actuators, 3) of this world."""
+        m = self.model
+        arrays = {
+            "friction": np.zeros(m.shapes),
+            "mass": np.zeros(m.bodies),
+            "gain": np.zeros((m.actuators, 3)),
+            "bias": np.zeros((m.actuators, 3)),
+        }
+        m.library.call.tb_state_parameters(self.pointer, self._parameter_arrays(arrays))
+        return arrays
 
     def snapshot(self) -> bytes:
         """Everything that the next step depends on."""
@@ -437,6 +459,34 @@ class Worlds:
         for i, s in enumerate(self.states):
             if mask is None or mask[i]:
                 s.reset(keyframe)
+
+    def set_parameters(
+        self, *, worlds: ArrayLike | None = None, **values: Mapping[str, ArrayLike]
+    ) -> None:
+        """Gives worlds friction, masses, gains and biases of their own; they stay over `reset`.
+
+        worlds: indices or a mask; values: {name: ...} as `Session.set_parameters` takes them.
+        """
+        lib, mask = self.model.library, self._mask(worlds)
+        widths = {"friction": 1, "mass": 1, "gain": 3, "bias": 3}
+        if unknown := set(values) - set(widths):
+            raise TypeError(f"no parameter {', '.join(sorted(unknown))}")
+        tables = {
+            what: by_element(what, given, self.names, widths[what])
+            for what, given in values.items()
+        }
+        error = lib.error()
+        for i, s in enumerate(self.states):
+            if mask is not None and not mask[i]:
+                continue
+            present = s.parameters()
+            for what, (elements, table) in tables.items():
+                if len(table) not in (1, len(self)):
+                    raise ValueError(f"{what} has {len(table)} worlds, not {len(self)}")
+                array = present[what].reshape(-1, widths[what])
+                array[elements] = table[i if len(table) > 1 else 0]
+            pointer = s._parameter_arrays(present)
+            lib.check(lib.call.tb_state_set_parameters(s.pointer, pointer, error), error)
 
     def contacts(self) -> list[Contacts]:
         """The contacts of the last step, one entry a world."""
