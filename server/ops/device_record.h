@@ -3,6 +3,7 @@
 #define SERVER_DEVICE_RECORD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tribo.h"
@@ -20,6 +21,7 @@ typedef struct td_device {
     int32_t processors;        /* of a card */
     struct td_scheduler *scheduler;
     atomic_int sessions; /* that are stepped here */
+    atomic_bool lost;    /* it failed: nothing is sent to it any more */
     /* selections by `auto`: by size, and by pace where both kinds of device have a measured
      * speed */
     atomic_llong chosen_by_size, chosen_by_pace;

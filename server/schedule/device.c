@@ -126,7 +126,7 @@ static td_device *freest_card(td_server *server)
     td_device *best = NULL;
     for (int32_t i = 0; i < server->number_of_devices; i++) {
         td_device *d = &server->devices[i];
-        if (d->backend == TB_BACKEND_CPU) continue;
+        if (d->backend == TB_BACKEND_CPU || atomic_load(&d->lost)) continue;
         const int32_t more =
             best == NULL ? -1
                          : td_scheduler_queued(d->scheduler) - td_scheduler_queued(best->scheduler);
@@ -134,6 +134,27 @@ static td_device *freest_card(td_server *server)
             best = d;
     }
     return best;
+}
+
+void td_device_lose(td_server *server, td_device *device)
+{
+    if (device == NULL || device->backend == TB_BACKEND_CPU) {
+        atomic_store(&server->alive, false);
+        return;
+    }
+    const bool known = atomic_exchange(&device->lost, true);
+    const td_device *other = freest_card(server);
+    if (other == NULL) {
+        atomic_store(&server->alive, false);
+    } else if (!known) {
+        td_log_write(server->log, TB_LOG_ERROR, "device.lost", "device=%s goes_on=%s sessions=%d",
+                     device->name, other->name, (int)atomic_load(&device->sessions));
+    }
+}
+
+bool td_device_is_gone(const td_server *server, const td_device *device)
+{
+    return atomic_load(&device->lost) && atomic_load(&server->alive);
 }
 
 td_device *td_device_cpu(td_server *server)
@@ -219,6 +240,9 @@ tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_dev
     td_device *card = freest_card(server), *cpu = td_device_cpu(server);
     if (*wish->name != '\0') {
         *chosen = named(server, wish->name);
+        if (*chosen != NULL && atomic_load(&(*chosen)->lost))
+            return tb_fail_field(error, TB_UNAVAILABLE, "device", "the device %s is lost",
+                                 wish->name);
         if (*chosen != NULL) return try_options(*chosen, wish->options, error);
         return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'",
                              wish->name);

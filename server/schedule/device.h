@@ -39,6 +39,13 @@ typedef struct td_device_wish {
     const tb_step_options *options;
 } td_device_wish;
 
+/* Called where a call of the device was ABORTED. While another card works, the device is marked as lost and its
+ * sessions move there from their last checkpoints (session_recover.c); else the daemon ends. NULL: the
+ * processors. */
+void td_device_lose(struct td_server *, td_device *);
+/* Whether a card is lost and others go on. */
+bool td_device_is_gone(const struct td_server *, const td_device *);
+
 /* The device of a name, or one by size and load that takes the options. NOT_FOUND; UNSUPPORTED where
  * the one that was named does not take the options. */
 tb_status td_device_choose(struct td_server *, const td_device_wish *, td_device **, tb_error *);

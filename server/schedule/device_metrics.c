@@ -50,7 +50,7 @@ VALUE(launches, r->use.launches)
 VALUE(uploads, r->use.uploads)
 VALUE(fetches, r->use.fetches)
 VALUE(moves, r->use.moves)
-VALUE(lost, r->use.lost)
+VALUE(lost, r->use.lost || atomic_load(&r->device->lost))
 
 static const family FAMILIES[] = {
     {"tribod_device_queue_length", "gauge", "Requests waiting for the device", false, queue_length},

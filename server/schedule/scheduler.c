@@ -197,7 +197,7 @@ static void run_batch(td_scheduler *s)
         if (batch->list[i]->started_ns == 0) batch->list[i]->started_ns = begin;
     const int64_t took = td_batch_launch(batch, s->metrics);
     for (int32_t i = 0; i < batch->jobs; i++)
-        if (batch->list[i]->status == TB_ABORTED) atomic_store(&s->server->alive, false);
+        if (batch->list[i]->status == TB_ABORTED) td_device_lose(s->server, s->own);
 
     /* an answered client may submit again at once and must find its slot free */
     pthread_mutex_lock(&s->mutex);
@@ -235,7 +235,7 @@ static void run_slice(td_scheduler *s, td_job *job)
     const int64_t now = td_monotonic_ns();
     job->compute_ns += now - begin;
     count_busy(s, now - begin);
-    if (job->status == TB_ABORTED) atomic_store(&s->server->alive, false);
+    if (job->status == TB_ABORTED) td_device_lose(s->server, s->own);
     pthread_mutex_lock(&s->mutex);
     td_queue_charge(&s->queue, job->account, now - begin, now);
     td_queue_owe(&s->queue, (int)job->priority, now - begin);
@@ -314,7 +314,7 @@ void td_lease_run(td_scheduler *s, td_job *job)
         job->finished = job->status != TB_OK;
         if (job->finished || now - begin > TD_LEASE_NS || atomic_load(&s->waiting) > 0) break;
     }
-    if (job->status == TB_ABORTED) atomic_store(&s->server->alive, false);
+    if (job->status == TB_ABORTED) td_device_lose(s->server, s->own);
     if (!close_lease(s, job, took)) return;
 
     /* the device serves others while this thread answers */
@@ -481,7 +481,7 @@ static void measure_out(td_scheduler *s, const td_device *device, const td_confi
     snprintf(s->device, sizeof s->device, "%.60s", device->description);
 }
 
-tb_status td_scheduler_create(td_server *server, const td_device *device, td_scheduler **scheduler,
+tb_status td_scheduler_create(td_server *server, td_device *device, td_scheduler **scheduler,
                               tb_error *error)
 {
     const td_config *config = server->config;
@@ -489,6 +489,7 @@ tb_status td_scheduler_create(td_server *server, const td_device *device, td_sch
     td_scheduler *s = calloc(1, sizeof *s);
     if (s == NULL) return tb_fail_memory(error, sizeof *s, "the scheduler");
     s->server = server;
+    s->own = device;
     s->metrics = server->metrics;
     measure_out(s, device, config);
     s->queue_length = config->queue_length;

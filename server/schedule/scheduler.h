@@ -26,7 +26,7 @@
 #include "schedule/job.h"
 
 /* For a device of the server, which outlives it; NULL: the processors. */
-tb_status td_scheduler_create(td_server *, const td_device *, td_scheduler **, tb_error *);
+tb_status td_scheduler_create(td_server *, td_device *, td_scheduler **, tb_error *);
 /* Runs everything that a step there may need once over nothing: from a slice of a job of its
  * own. */
 tb_status td_scheduler_warm(td_scheduler *, tb_error *);

@@ -118,6 +118,7 @@ int64_t td_batch_launch(td_batch *, td_metrics *);
 
 struct td_scheduler {
     td_server *server;
+    td_device *own; /* NULL: the processors */
     td_metrics *metrics;
     int32_t threads, queue_length;
     int32_t width; /* worlds that are stepped side by side in the time of one */

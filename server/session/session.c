@@ -127,7 +127,7 @@ tb_status td_session_fetch_worlds(td_session *s, tb_state *const *states, int32_
     const bool contacts = want.contacts || want.pairs || want.sensors;
     if (!want.state && !want.bodies && !want.poses && !want.forces && !contacts) return TB_OK;
     const tb_status status = tb_states_fetch(states, worlds, contacts, error);
-    if (status == TB_ABORTED) atomic_store(&s->all->server->alive, false);
+    if (status == TB_ABORTED) td_device_lose(s->all->server, s->device);
     return status;
 }
 

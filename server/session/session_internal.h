@@ -50,13 +50,13 @@ struct td_session {
     char text[33], scene_id[TD_SHA256_TEXT], owner[TD_CALLER_NAME_SIZE], label[TD_LABEL_BYTES + 1];
     int32_t worlds, on_disconnect, keyframe; /* keyframe -1: the reference pose */
     double ttl_seconds;
-    td_device *device; /* that steps it */
-    uint64_t pace;     /* of its scene and options: pace.h */
+    uint64_t pace; /* of its scene and options: pace.h */
     tb_step_options options;
     unsigned char packed_options[TD_OPTIONS_BYTES]; /* StepOptions, packed */
     uint32_t packed_options_size;
     int64_t create_time_us;
 
+    td_device *_Atomic device;   /* that steps it; changes (turn) where its card is lost */
     atomic_llong expire_time_us; /* of the steady clock */
     atomic_llong steps;          /* as published */
     _Atomic double time;         /* s, as published */
@@ -82,6 +82,7 @@ struct td_session {
     td_recording *recording;  /* NULL: nothing is recorded */
     uint64_t recording_bytes; /* booked for it */
     td_origin *origin;
+    bool moved; /* it left a lost card: the store may still have to write its last checkpoint */
 
     /* under its mutex */
     pthread_mutex_t mutex;
@@ -276,6 +277,11 @@ void td_session_put_recording(td_session *);
 /* Goes on with the recording in the store, if there is one. (turn) */
 void td_session_recall_recording(td_session *);
 void td_session_end_recording(td_session *);
+/* Leaves a lost card: frees the worlds, which load again at their next use from the newest snapshot or
+ * checkpoint, on the device that the session would get today. (turn) */
+void td_session_move(td_session *);
+/* The same when the turn comes; for a session that no job uses. */
+void td_session_move_idle(td_session *);
 /* Loads the worlds from the store. (turn) */
 tb_status td_session_load(td_session *, tb_error *);
 /* (turn) Its scene, within the budget of an upload. */

@@ -49,6 +49,12 @@ static bool has_changed(const td_session *s, int64_t now_us)
     return atomic_load(&s->dirty);
 }
 
+static bool is_stranded(const td_session *s, int64_t now_us)
+{
+    (void)now_us;
+    return td_device_is_gone(s->all->server, s->device);
+}
+
 static bool has_no_run(const td_session *s, int64_t now_us)
 {
     (void)now_us;
@@ -82,6 +88,18 @@ static void checkpoint_changed(td_sessions *all, td_checkpoint_wait *told)
         const int32_t n = sweep(all, &from, found, has_changed, 0);
         for (int32_t i = 0; i < n; i++) {
             td_session_checkpoint(found[i], told);
+            td_session_release(found[i]);
+        }
+    }
+}
+
+static void move_stranded(td_sessions *all)
+{
+    td_session *found[SWEEP];
+    for (uint64_t from = 0; from != UINT64_MAX;) {
+        const int32_t n = sweep(all, &from, found, is_stranded, 0);
+        for (int32_t i = 0; i < n; i++) {
+            td_session_move_idle(found[i]);
             td_session_release(found[i]);
         }
     }
@@ -163,6 +181,7 @@ static void *reap_for_ever(void *context)
         pthread_mutex_unlock(&all->reaper_mutex);
         if (look) {
             td_sessions_reap(all);
+            move_stranded(all);
             write_runs(all);
             checkpoint_when_due(all);
             trim_when_due(all);

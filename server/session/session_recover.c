@@ -93,6 +93,9 @@ tb_status td_session_load(td_session *s, tb_error *error)
     if (status != TB_OK) return status;
     db_snapshot snapshot;
     unsigned char *bytes = NULL;
+    if (s->moved) status = db_flush(server->db, error);
+    if (status != TB_OK) return status;
+    s->moved = false;
     status = db_latest_snapshot(server->db, &s->id, &snapshot, &bytes, error);
     if (status == TB_NOT_FOUND && s->origin != NULL)
         status = db_latest_snapshot(server->db, &s->origin->id, &snapshot, &bytes, error);
@@ -120,6 +123,19 @@ static td_origin *find_origin(td_sessions *all, const uint8_t id[16])
     return td_origin_new(&origin);
 }
 
+/* The device that the session would get if it were made now. */
+static tb_status choose_device(td_session *s, td_device **device, tb_error *error)
+{
+    const td_device_wish wish = {.name = "",
+                                 .worlds = s->worlds,
+                                 .bodies =
+                                     s->scene != NULL ? tb_model_count(s->scene->model).bodies : 0,
+                                 .meshes = s->scene != NULL && tb_model_has_meshes(s->scene->model),
+                                 .pace = td_session_pace(s),
+                                 .options = &s->options};
+    return td_device_choose(s->all->server, &wish, device, error);
+}
+
 /* The device that it had; where that is gone, one that it would get today. */
 static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
 {
@@ -128,14 +144,7 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
     if (device == NULL) {
         tb_error unread; /* a scene that is gone is said when it is needed */
         if (server->number_of_devices > 1) (void)td_session_load_scene(s, &unread);
-        const td_device_wish wish = {
-            .name = "",
-            .worlds = s->worlds,
-            .bodies = s->scene != NULL ? tb_model_count(s->scene->model).bodies : 0,
-            .meshes = s->scene != NULL && tb_model_has_meshes(s->scene->model),
-            .pace = td_session_pace(s),
-            .options = &s->options};
-        const tb_status status = td_device_choose(server, &wish, &device, error);
+        const tb_status status = choose_device(s, &device, error);
         if (status != TB_OK) return status;
         if (code != 0)
             td_log_write(server->log, TB_LOG_WARNING, "session.moved", "session=%s device=%s",
@@ -144,6 +153,68 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
     td_session_set_device(s, device);
     return TB_OK;
 }
+
+/* ---- leaving a lost card ---- */
+
+void td_session_move(td_session *s)
+{
+    td_server *server = s->all->server;
+    td_device *device = NULL, *lost = s->device;
+    tb_error error = {0};
+    if (choose_device(s, &device, &error) != TB_OK) {
+        td_log_write(server->log, TB_LOG_ERROR, "session.not_moved", "session=%s message=%s",
+                     s->text, error.message);
+        return;
+    }
+    const bool loaded = s->states != NULL;
+    td_session_destroy_worlds(s, s->states);
+    s->states = NULL;
+    s->changes++; /* a checkpoint on its way to the store unloads nothing */
+    s->moved = true;
+    if (loaded) td_session_give_memory_back(s);
+    atomic_store(&s->loaded, false);
+    atomic_store(&s->dirty, false);
+    atomic_fetch_sub(&lost->sessions, 1);
+    td_session_set_device(s, device);
+    td_session_put_event(s, "moved", device->name);
+    td_log_write(server->log, TB_LOG_WARNING, "session.moved", "session=%s device=%s", s->text,
+                 device->name);
+}
+
+static void run_move(td_job *job)
+{
+    td_session *s = job->session;
+    if (td_device_is_gone(s->all->server, s->device)) td_session_move(s);
+    td_session_leave(s);
+    td_session_job_release(job);
+    free(job);
+}
+
+static void refuse_move(td_job *job, const tb_error *error)
+{
+    (void)error;
+    td_session_job_release(job);
+    free(job);
+}
+
+void td_session_move_idle(td_session *s)
+{
+    tb_error ignored;
+    pthread_mutex_lock(&s->mutex);
+    const bool busy = s->busy; /* its job fails, and the next one moves the session */
+    pthread_mutex_unlock(&s->mutex);
+    td_job *job = busy ? NULL : calloc(1, sizeof *job);
+    if (job == NULL) return;
+    job->session = s;
+    job->run = run_move;
+    job->refuse = refuse_move;
+    td_session_hold(s);
+    if (td_session_enter(job, &ignored) == TB_OK) return;
+    td_session_job_release(job);
+    free(job);
+}
+
+/* ---- rows ---- */
 
 /* From its row. FAILED_PRECONDITION for options that this build does not read. */
 static tb_status recover(td_sessions *all, const db_session *row, bool *family, tb_error *error)

@@ -54,6 +54,7 @@ static void run_jobs(td_session *s, td_job *job, bool on_worker)
     td_session_hold(s);
     while (job != NULL) {
         tb_error error;
+        if (job->needs_worlds && td_device_is_gone(s->all->server, s->device)) td_session_move(s);
         if (job->needs_worlds && s->states == NULL) {
             if (!on_worker && hand_over(s, job)) break;
             const tb_status status =

@@ -1,6 +1,7 @@
-/* A backend that loses its device on demand: the CPU's, until the file named by TRIBO_TEST_LOSE
- * exists. From then on every step is ABORTED, as with a GPU whose context is poisoned. It is built
- * as a plug-in with the library inside, and found by TRIBO_GPU_PLUGIN, as the GPU's is. */
+/* A backend that loses a device on demand: the CPU's, until the file named by TRIBO_TEST_LOSE exists; with
+ * .N behind that name, device N alone. TRIBO_TEST_CARDS gives the number of devices (1). From then on
+ * every step is ABORTED, as with a GPU whose context is poisoned. It is built as a plug-in with the
+ * library inside, and found by TRIBO_GPU_PLUGIN, as the GPU's is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,13 +14,15 @@ extern const tb_backend tb_backend_plugin;
 
 static int32_t devices(char reason[TB_ERROR_MESSAGE_SIZE])
 {
+    const char *cards = getenv("TRIBO_TEST_CARDS");
     reason[0] = '\0';
-    return 1;
+    return cards != NULL ? atoi(cards) : 1;
 }
 
 static tb_status describe(int32_t device, tb_device_info *info, tb_error *error)
 {
-    const tb_status status = tb_backend_cpu.describe(device, info, error);
+    (void)device;
+    const tb_status status = tb_backend_cpu.describe(0, info, error);
     snprintf(info->name, sizeof info->name, "a device that can be lost");
     info->memory = 1 << 20;
     return status;
@@ -45,7 +48,9 @@ static tb_status step(void *context, const tb_step_options *options, tb_state *c
                       tb_certificate *certificates, tb_error *error)
 {
     const char *lost = getenv("TRIBO_TEST_LOSE");
-    if (lost != NULL && access(lost, F_OK) == 0)
+    char alone[4096] = "";
+    if (lost != NULL) snprintf(alone, sizeof alone, "%s.%d", lost, (int)options->device);
+    if (lost != NULL && (access(lost, F_OK) == 0 || access(alone, F_OK) == 0))
         return tb_fail(error, TB_ABORTED, "the device is lost: '%s' is there", lost);
     return tb_backend_cpu.step(context, options, states, courses, worlds, steps, certificates,
                                error);
