@@ -1,0 +1,84 @@
+#!/bin/sh
+# Runs the programs of the gpu image on a machine with a card and without a container engine: from the
+# image's unpacked root, with nothing of the machine but its kernel and the card's driver.
+#
+#   tests/deploy/gpu_root.sh ROOT.tar.gz [FOLDER]
+#
+# ROOT.tar.gz is what `tests/deploy/gpu_root.sh pack FILE` writes from the image tribod:gpu ($IMAGE). With
+# the right to do so it runs in a chroot; else by the image's own loader and libraries. BACKEND=cpu tries
+# the script with tribod:cpu where no card is.
+set -eu
+backend=${BACKEND:-gpu}
+
+if [ "$1" = pack ]; then
+    engine=${ENGINE:-$(command -v podman || command -v docker)}
+    container=$("$engine" create "${IMAGE:-tribod:gpu}")
+    "$engine" export "$container" | gzip -6 >"$2"
+    "$engine" rm "$container" >/dev/null
+    ls -l "$2"
+    exit 0
+fi
+
+root=${2:-$(mktemp -d)}
+mkdir -p "$root"
+tar -xzf "$1" -C "$root"
+libraries=$root/usr/lib/$(uname -m)-linux-gnu
+
+# the part of a container runtime for cards: the driver's libraries, and the card's devices
+for name in libcuda.so.1 libnvidia-ptxjitcompiler.so.1 libnvidia-nvvm.so.4 libnvidia-gpucomp.so; do
+    /sbin/ldconfig -p | sed -n "s|.*$name[^ ]* .*=> ||p" | while read -r library; do
+        cp -L "$library" "$libraries/$(basename "$library")" 2>/dev/null || true
+    done
+done
+mkdir -p "$root/proc" "$root/dev" "$root/data"
+leave() {
+    for place in dev proc; do umount -R -l "$root/$place" 2>/dev/null || true; done
+}
+if mount --rbind --make-rslave /dev "$root/dev" 2>/dev/null && mount --rbind --make-rslave /proc "$root/proc" 2>/dev/null &&
+    chroot "$root" /usr/bin/tribod --version >/dev/null 2>&1; then
+    echo "in a chroot"
+    inside() { exec chroot "$root" "$@"; }
+    data=/data
+else
+    leave
+    echo "by the image's loader: no right to make a chroot here"
+    loader=$(echo "$root"/lib64/ld-linux-*.so.2)
+    path=$(find "$root/usr/lib" -name '*.so*' -exec dirname {} + | sort -u | paste -sd : -)
+    inside() {
+        program=$1
+        shift
+        TRIBO_GPU_PLUGIN=$(find "$root/usr/lib" -name libtribo_gpu.so | head -n 1)
+        export TRIBO_GPU_PLUGIN
+        exec "$loader" --library-path "$path" "$root$program" "$@"
+    }
+    data=$root/data
+fi
+
+log=$root/data/log
+TRIBOD_SERVER_BACKEND=$backend inside /usr/bin/tribod --data "$data" --grpc 127.0.0.1:7410 --http 127.0.0.1:7480 >"$log" 2>&1 &
+daemon=$!
+trap 'kill $daemon 2>/dev/null || true; leave' EXIT
+for _ in $(seq 150); do
+    grep -q '^ready' "$log" && break
+    sleep 0.2
+done
+grep -q '^ready' "$log" || { cat "$log"; echo '0 passed, 1 failed'; exit 1; }
+grep -o 'devices="[^"]*"' "$log" | head -n 1
+
+cat >"$root/data/pile.xml" <<X
+<mujoco model="pile"><worldbody><geom type="plane" size="5 5 0.1"/>
+<body pos="0 0 0.1"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
+<body pos="0 0 0.31"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/></body>
+<body pos="0.02 0 0.55"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>
+</worldbody></mujoco>
+X
+# by the daemon, and by the command alone; status 3 would be a tolerance that is not reached
+(inside /usr/bin/tribo run "$data/pile.xml" --quiet --json --steps 200 --worlds 1024 --server 127.0.0.1:7410 \
+    --backend "$backend") >"$root/data/served.json"
+(inside /usr/bin/tribo run "$data/pile.xml" --quiet --json --steps 200 --worlds 1024 --backend "$backend") \
+    >"$root/data/alone.json"
+head -c 600 "$root/data/served.json"
+echo
+kill -TERM $daemon # SIGTERM drains
+wait $daemon && code=0 || code=$?
+[ $code -eq 0 ] && echo '1 passed, 0 failed' || { tail -n 5 "$log"; echo "exit status $code"; echo '0 passed, 1 failed'; exit 1; }
