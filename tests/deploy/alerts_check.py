@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "attack"))
 import floods
 import frames
 from common_daemon import BALL, BUILD, Report, scratch
+from common_postgres import Postgres, find_programs
 
 import tribo
 
@@ -273,6 +274,32 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", place], check=True)
 
 
+def loses_its_fleet(node: Node, end: float) -> None:
+    """A run waits for the database of its fleet since an hour."""
+    works(node, time.monotonic() + 3)
+    node.kill()
+    with sqlite3.connect(node.data / "tribo.db") as store:
+        store.execute("UPDATE outbox SET time_us = time_us - 3600 * 1000000")
+    store.close()
+    node.start()
+
+
+def has_another_time(postgres: Postgres) -> Trouble:
+    """The clock of the fleet's database is late."""
+
+    def trouble(node: Node, end: float) -> None:
+        postgres.ask(
+            "CREATE SCHEMA late; CREATE FUNCTION late.clock_timestamp() RETURNS timestamptz"
+            " LANGUAGE sql AS $$ SELECT pg_catalog.clock_timestamp() - interval '90 s' $$"
+        )
+        postgres.ask("ALTER ROLE tribo SET search_path = late, pg_catalog, public")
+        node.kill()
+        node.start()
+        works(node, end)
+
+    return trouble
+
+
 # ---- Prometheus ---------------------------------------------------------------------------------
 
 
@@ -378,6 +405,16 @@ def main() -> None:
             ),
             (Node(folder, "flooded"), is_flooded, {"TribodConnectionsAbusive"}),
         ]
+        away = Node(folder, "away", TRIBOD_FLEET_OUTBOX="postgresql://tribo@127.0.0.1:9/fleet")
+        cases.append((away, loses_its_fleet, {"TribodOutboxBehind"}))
+        programs = find_programs()
+        if programs is not None:
+            postgres = Postgres(programs)
+            stack.callback(postgres.close)
+            skewed = Node(folder, "skewed", TRIBOD_FLEET_OUTBOX=postgres.url)
+            cases.append((skewed, has_another_time(postgres), {"TribodClockSkewed"}))
+        else:
+            report.skip("another clock: PostgreSQL is not installed (deploy/deps.sh postgres)")
         if os.geteuid() == 0:
             disk = stack.enter_context(small_disk(folder))
             full = Node(disk, "full", TRIBOD_SESSIONS_CHECKPOINT_SECONDS="1")
@@ -415,6 +452,8 @@ def main() -> None:
             report.equal(alerts.get(node.name, set()), expected, f"alerts of '{node.name}'")
         rules = set(re.findall(r"alert: (\w+)", RULES.read_text()))
         provoked = set().union(*(expected for _, _, expected in cases))
+        if programs is None:
+            rules.discard("TribodClockSkewed")
         report.equal(rules - provoked, set(), "alerts that nothing provoked")
     report.finish()
 
