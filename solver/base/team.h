@@ -105,6 +105,12 @@ static __device__ inline uint32_t tb_team_ballot(bool own)
     return __ballot_sync(tb_team_mask(), own) >> (threadIdx.y * (unsigned)tb_team_lanes() % 32);
 }
 
+/* The lanes whose value is the same as the own, which all lanes of a warp ask for together. */
+static __device__ inline uint32_t tb_team_match(int32_t own)
+{
+    return __match_any_sync(0xffffffffu, own);
+}
+
 /* The team's part of the launch's shared memory, for all its lanes: *bytes, aligned to 16; NULL
  * if there is none. Its content lasts until the kernel ends. The kernel's source defines this
  * function, because it knows the layout of the shared memory. */
@@ -127,6 +133,7 @@ void tb_team_share(void *data, size_t bytes);
 void tb_team_pass(void *data, size_t bytes, int32_t from);
 double tb_team_take_double(double own, int32_t from);
 uint32_t tb_team_ballot(bool own);
+uint32_t tb_team_match(int32_t own);
 void *tb_team_fast(size_t *bytes);
 void *tb_team_near_memory(void);
 

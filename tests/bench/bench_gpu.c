@@ -11,6 +11,9 @@
  *   The
  *                     hold is what the scene's own end in all the same; a varied one is left out
  *   --solver NAME     (auto)
+ *   --merge SHARE     contact_merge of the steps (0)
+ *   --courses N       whole ways by courses of N steps, which hold the controls (0: a call for each row of
+ *                     the scene's controls)
  *
  * and the scene's own options, see common_worlds.h. Without --model the scene is jaw and mug: close
  * for 1 s, lift to 0.2 m until 2 s, hold until 3 s, dt 2 ms. The hold is the end of the whole: all
@@ -37,7 +40,8 @@ typedef struct bench {
     how hows[MOST_HOWS];
     int number_of_hows; /* 0: the usual ones */
     int32_t hold_steps;
-    int32_t whole_steps; /* 0: the scene's */
+    int32_t whole_steps;  /* 0: the scene's */
+    int32_t course_steps; /* 0: no courses */
     bool hold, whole;
     bool quick; /* a look: one short run at 1e-3 in float and one at 1e-6 in double */
     char commit[64];
@@ -79,14 +83,17 @@ static void print(const bench *b, const figures *f)
     fflush(stdout);
 }
 
-/* Steps all worlds and adds the time. */
-static void advance(tb_stepper *stepper, tb_state **states, int32_t steps,
+/* Steps all worlds, by courses or (NULL) without, and adds the time. */
+static void advance(tb_stepper *stepper, tb_state **states, const tb_course *courses, int32_t steps,
                     tb_certificate *certificates, figures *f)
 {
     tb_error error;
     const tb_stepper_use before = tb_stepper_measure(stepper);
     const double start = bench_now();
-    bench_check(tb_step_batch(stepper, states, f->worlds, steps, certificates, &error), &error);
+    const tb_status status =
+        courses ? tb_step_courses(stepper, states, courses, f->worlds, certificates, &error)
+                : tb_step_batch(stepper, states, f->worlds, steps, certificates, &error);
+    bench_check(status, &error);
     const double wall = bench_now() - start;
     f->use = tb_stepper_measure(stepper);
     const double compute = f->use.compute_seconds - before.compute_seconds;
@@ -117,10 +124,10 @@ static void run_hold(const bench *b, const char *part, tb_stepper *stepper, tb_s
                      tb_certificate *certificates, figures f)
 {
     figures warm = f;
-    advance(stepper, states, b->quick ? 2 : WARM_STEPS, certificates, &warm);
+    advance(stepper, states, NULL, b->quick ? 2 : WARM_STEPS, certificates, &warm);
     f.part = part;
     for (int i = 0; i < (b->quick ? 1 : REPEATS); i++)
-        advance(stepper, states, b->quick ? WARM_STEPS : b->hold_steps, certificates, &f);
+        advance(stepper, states, NULL, b->quick ? WARM_STEPS : b->hold_steps, certificates, &f);
     finish(b, &f, states);
 }
 
@@ -130,6 +137,31 @@ static int32_t whole_steps(const bench *b)
     return cut ? b->whole_steps : b->scene.steps;
 }
 
+/* The whole way by courses, all worlds with the same controls. */
+static void run_courses(const bench *b, tb_stepper *stepper, tb_state **states,
+                        tb_certificate *certificates, figures *f)
+{
+    const int32_t actuators = tb_model_count(b->scene.model).actuators;
+    tb_course *courses = calloc((size_t)f->worlds, sizeof *courses);
+    double *controls = calloc((size_t)(b->course_steps * actuators), sizeof *controls);
+    if (courses == NULL || controls == NULL) exit(1);
+    for (int32_t until = 0; f->steps < f->way;) {
+        const int32_t left = f->way - f->steps;
+        const int32_t steps = left < b->course_steps ? left : b->course_steps;
+        for (int32_t k = 0; k < steps; k++) {
+            if (f->steps + k >= until)
+                until = bench_scene_command(&b->scene, states, 1, f->steps + k);
+            memcpy(controls + k * actuators, tb_state_controls(states[0]),
+                   (size_t)actuators * sizeof *controls);
+        }
+        for (int32_t i = 0; i < f->worlds; i++)
+            courses[i] = (tb_course){.steps = steps, .controls = controls};
+        advance(stepper, states, courses, steps, certificates, f);
+    }
+    free(courses);
+    free(controls);
+}
+
 /* From the start, each world from its own, to the end. Where controls change the card waits. */
 static void run_whole(const bench *b, tb_stepper *stepper, tb_state **states,
                       tb_certificate *certificates, figures f)
@@ -137,10 +169,14 @@ static void run_whole(const bench *b, tb_stepper *stepper, tb_state **states,
     for (int32_t i = 0; i < f.worlds; i++) bench_scene_start(&b->scene, states[i], i);
     f.part = "whole";
     f.way = whole_steps(b);
+    if (b->course_steps > 0) {
+        f.part = "whole by courses";
+        run_courses(b, stepper, states, certificates, &f);
+    }
     while (f.steps < f.way) {
         const int32_t until = bench_scene_command(&b->scene, states, f.worlds, f.steps);
         const int32_t steps = (until < f.way ? until : f.way) - f.steps;
-        advance(stepper, states, steps < MOST_STEPS ? steps : MOST_STEPS, certificates, &f);
+        advance(stepper, states, NULL, steps < MOST_STEPS ? steps : MOST_STEPS, certificates, &f);
     }
     finish(b, &f, states);
 }
@@ -232,6 +268,8 @@ static bool option(bench *b, const char *name, char *value)
         b->whole = strstr(value, "whole") != NULL || strstr(value, "both") != NULL;
     } else if (strcmp(name, "--hold-steps") == 0) {
         b->hold_steps = atoi(value);
+    } else if (strcmp(name, "--courses") == 0) {
+        b->course_steps = atoi(value);
     } else if (strcmp(name, "--whole-steps") == 0) {
         b->whole_steps = atoi(value);
     } else if (strcmp(name, "--solver") == 0) {

@@ -201,6 +201,17 @@ uint32_t tb_team_ballot(bool own)
     return bits;
 }
 
+uint32_t tb_team_match(int32_t own)
+{
+    team *all = self->own;
+    uint32_t bits = 0;
+    tb_team_sync(); // what was shown last has been taken
+    all->shown[self->lane] = own;
+    tb_team_sync();
+    for (int i = 0; i < tb_team_lanes(); i++) bits |= (uint32_t)(all->shown[i] == own) << i;
+    return bits;
+}
+
 void *tb_team_near_memory(void)
 {
     return self != nullptr ? self->own->near : nullptr;

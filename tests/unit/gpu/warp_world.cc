@@ -31,7 +31,7 @@ static void play_lane(void *context, int32_t lane)
         warp_arena *own = (warp_arena *)job->memory;
         tb_team_sync();
         warp_put_common(own, job->state, job->options, &p->workspace);
-        status = warp_take(&p->keep, &own->common, &own->record, job->state, job->options);
+        status = warp_take(&p->keep, &own->common, own->records, job->state, job->options);
     }
     if (status == TB_OK) status = warp_step(&p->keep, (warp_problem *)shared, &errors);
     if (status == TB_OK) {

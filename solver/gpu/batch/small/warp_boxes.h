@@ -169,6 +169,12 @@ TB_TEAM_FN box_faces find_faces(const tb_posed_shape *a, const tb_posed_shape *b
     return f;
 }
 
+/* A corner of the incident face over the reference face, and the sides of that which it lies beyond. */
+typedef struct box_corner {
+    tb_real u, v, height;
+    uint32_t vertex, beyond;
+} box_corner;
+
 /* A candidate: a point over the reference face, and whether the overlap has it. */
 typedef struct box_candidate {
     tb_real u, v, height;
@@ -176,19 +182,35 @@ typedef struct box_candidate {
     bool is;
 } box_candidate;
 
-/* The k-th corner of the incident face, and the sides of the reference face that it lies beyond. */
-TB_FN_LARGE int incident_corner(const box_faces *f, tb_real slack, int k, tb_real *u, tb_real *v,
-                                tb_real *height, uint32_t *corner)
+/* The k-th corner of the incident face. */
+TB_FN box_corner incident_corner(const box_faces *f, tb_real slack, int k)
 {
-    *corner = tb_box_face_corner(f->incident, f->incident_positive, k);
+    box_corner c;
+    c.vertex = tb_box_face_corner(f->incident, f->incident_positive, k);
     const int ju = next_axis(f->incident), jv = next_axis(ju);
-    const tb_real su = (*corner >> ju) & 1 ? TB_R(1) : TB_R(-1);
-    const tb_real sv = (*corner >> jv) & 1 ? TB_R(1) : TB_R(-1);
-    *u = f->u + (su * f->uu + sv * f->uv);
-    *v = f->v + (su * f->vu + sv * f->vv);
-    *height = f->height + (su * f->hu + sv * f->hv);
-    return (*u > f->half_u + slack) | (-*u > f->half_u + slack) << 1 |
-           (*v > f->half_v + slack) << 2 | (-*v > f->half_v + slack) << 3;
+    const tb_real su = (c.vertex >> ju) & 1 ? TB_R(1) : TB_R(-1);
+    const tb_real sv = (c.vertex >> jv) & 1 ? TB_R(1) : TB_R(-1);
+    c.u = f->u + (su * f->uu + sv * f->uv);
+    c.v = f->v + (su * f->vu + sv * f->vv);
+    c.height = f->height + (su * f->hu + sv * f->hv);
+    c.beyond = (uint32_t)(c.u > f->half_u + slack) | (uint32_t)(-c.u > f->half_u + slack) << 1 |
+               (uint32_t)(c.v > f->half_v + slack) << 2 | (uint32_t)(-c.v > f->half_v + slack) << 3;
+    return c;
+}
+
+/* The corner that another lane of the eight holds. */
+TB_TEAM_FN box_corner take_corner(const box_corner *own, int32_t from)
+{
+    enum { BEYOND = 8 }; /* vertices are below */
+    box_corner c;
+    c.u = tb_team_take_real(own->u, from);
+    c.v = tb_team_take_real(own->v, from);
+    c.height = tb_team_take_real(own->height, from);
+    const uint32_t both =
+        (uint32_t)tb_team_take_real(TB_R(own->vertex + BEYOND * own->beyond), from);
+    c.vertex = both % BEYOND;
+    c.beyond = both / BEYOND;
+    return c;
 }
 
 /* Vertex of the reference box on its face, at signs of u and v. */
@@ -198,56 +220,55 @@ TB_FN uint32_t reference_corner(const box_faces *f, int plus_u, int plus_v)
     return (uint32_t)((f->positive ? 1 : 0) << f->axis | plus_u << iu | plus_v << iv);
 }
 
-/* Corners: the first four of the incident face, then those of the reference face. */
-TB_FN box_candidate corner_candidate(const box_faces *f, tb_real slack, int k)
+/* Corners: the first four lanes those of the incident face, the others those of the reference face. */
+TB_FN box_candidate corner_candidate(const box_faces *f, const box_corner *corner, int k)
 {
     box_candidate c;
-    uint32_t corner;
-    const int beyond = incident_corner(f, slack, k & 3, &c.u, &c.v, &c.height, &corner);
-    c.reference = tb_box_face_feature(f->axis, f->positive);
-    c.incident = TB_FEATURE_VERTEX | corner;
-    c.is = beyond == 0;
-    if (k < 4) return c;
     const int plus_u = k & 1, plus_v = (k >> 1) & 1;
+    const bool incident = k < 4;
     const tb_real det = f->uu * f->vv - f->uv * f->vu;
-    c.u = plus_u ? f->half_u : -f->half_u;
-    c.v = plus_v ? f->half_v : -f->half_v;
-    const tb_real x = c.u - f->u, y = c.v - f->v, flat = TB_COLLIDE_NOISE * f->half_u * f->half_v;
+    const tb_real u = plus_u ? f->half_u : -f->half_u, v = plus_v ? f->half_v : -f->half_v;
+    const tb_real x = u - f->u, y = v - f->v, flat = TB_COLLIDE_NOISE * f->half_u * f->half_v;
     const tb_real inverse = tb_abs(det) > flat ? 1 / det : TB_R(0);
     const tb_real a = (x * f->vv - y * f->uv) * inverse, b = (f->uu * y - f->vu * x) * inverse;
-    c.height = f->height + a * f->hu + b * f->hv;
-    c.reference = TB_FEATURE_VERTEX | reference_corner(f, plus_u, plus_v);
-    c.incident = tb_box_face_feature(f->incident, f->incident_positive);
-    c.is = inverse != 0 && tb_abs(a) < 1 && tb_abs(b) < 1;
+    c.u = incident ? corner->u : u;
+    c.v = incident ? corner->v : v;
+    c.height = incident ? corner->height : f->height + a * f->hu + b * f->hv;
+    c.reference = incident ? tb_box_face_feature(f->axis, f->positive)
+                           : TB_FEATURE_VERTEX | reference_corner(f, plus_u, plus_v);
+    c.incident = incident ? TB_FEATURE_VERTEX | corner->vertex
+                          : tb_box_face_feature(f->incident, f->incident_positive);
+    c.is = incident ? corner->beyond == 0 : inverse != 0 && tb_abs(a) < 1 && tb_abs(b) < 1;
     return c;
 }
 
-/* Where the k-th edge of the incident face crosses side s of the reference face. */
-TB_FN box_candidate edge_candidate(const box_faces *f, tb_real slack, int k, int s)
+/* Where an edge of the incident face, between two of its corners, crosses side s of the reference
+ * face. */
+TB_FN box_candidate edge_candidate(const box_faces *f, tb_real slack, const box_corner *from,
+                                   const box_corner *to, int s)
 {
     box_candidate c;
-    tb_real u0, v0, h0, u1, v1, h1;
-    uint32_t from, to;
-    const int beyond0 = incident_corner(f, slack, k, &u0, &v0, &h0, &from);
-    const int beyond1 = incident_corner(f, slack, k == 3 ? 0 : k + 1, &u1, &v1, &h1, &to);
-    const int along = s >> 1, plus = !(s & 1); /* side s is beyond0's bit s */
+    const int along = s >> 1, plus = !(s & 1); /* side s is bit s of `beyond` */
     const tb_real d = (along ? f->half_v : f->half_u);
     const tb_real sign = plus ? TB_R(1) : TB_R(-1);
-    const tb_real d0 = sign * (along ? v0 : u0) - d, d1 = sign * (along ? v1 : u1) - d;
+    const tb_real d0 = sign * (along ? from->v : from->u) - d;
+    const tb_real d1 = sign * (along ? to->v : to->u) - d;
 
     /* from the inner end, like clipping */
-    const bool in0 = !(beyond0 >> s & 1), in1 = !(beyond1 >> s & 1);
+    const bool in0 = !(from->beyond >> s & 1), in1 = !(to->beyond >> s & 1);
     const tb_real din = in0 ? d0 : d1, dout = in0 ? d1 : d0, gap = din - dout;
     const tb_real x = tb_clamp(gap != 0 ? din / gap : TB_R(0), 0, 1);
-    c.u = (in0 ? u0 : u1) + x * (in0 ? u1 - u0 : u0 - u1);
-    c.v = (in0 ? v0 : v1) + x * (in0 ? v1 - v0 : v0 - v1);
-    c.height = (in0 ? h0 : h1) + x * (in0 ? h1 - h0 : h0 - h1);
+    const tb_real u = in0 ? from->u : to->u, v = in0 ? from->v : to->v;
+    const tb_real height = in0 ? from->height : to->height;
+    c.u = u + x * ((in0 ? to->u : from->u) - u);
+    c.v = v + x * ((in0 ? to->v : from->v) - v);
+    c.height = height + x * ((in0 ? to->height : from->height) - height);
     c.is =
         in0 != in1 && (along ? tb_abs(c.u) <= f->half_u + slack : tb_abs(c.v) <= f->half_v + slack);
     const uint32_t base = along ? reference_corner(f, 0, plus) : reference_corner(f, plus, 0);
     const uint32_t end = along ? reference_corner(f, 1, plus) : reference_corner(f, plus, 1);
     c.reference = tb_feature_edge(base, end);
-    c.incident = tb_feature_edge(from, to);
+    c.incident = tb_feature_edge(from->vertex, to->vertex);
     return c;
 }
 
@@ -258,8 +279,8 @@ TB_TEAM_FN uint32_t box_ballot(bool own)
 }
 
 /* Writes a point where the candidate is one, behind those that are there; returns their number. */
-TB_TEAM_FN_LARGE int put_candidate(const box_faces *f, const box_candidate *c, tb_real margin,
-                                   int32_t own, int count, tb_contact_point *points)
+TB_TEAM_FN int put_candidate(const box_faces *f, const box_candidate *c, tb_real margin,
+                             int32_t own, int count, tb_contact_point *points)
 {
     const bool is = f->near && !f->general && c->is && c->height <= margin;
     const uint32_t bits = box_ballot(is);
@@ -281,19 +302,27 @@ TB_TEAM_FN_LARGE int put_candidate(const box_faces *f, const box_candidate *c, t
  * WARP_BOX_GENERAL: the general method decides. Returns the number of points. */
 enum { WARP_BOX_GENERAL = -1 };
 
-TB_TEAM_FN_LARGE int warp_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                  bool is, tb_contact_point *points)
+TB_TEAM_FN int warp_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                            bool is, tb_contact_point *points)
 {
-    const int32_t own = tb_team_lane() & (WARP_BOX_LANES - 1);
+    const int32_t own = tb_team_lane() & (WARP_BOX_LANES - 1), first = tb_team_lane() - own;
     box_faces f = find_faces(a, b, margin, own);
     f.near = f.near && is;
     const tb_real slack = TB_COLLIDE_FLAT * (f.half_u + f.half_v);
-    box_candidate c = corner_candidate(&f, slack, own);
-    tb_real least = c.is ? c.height : TB_REAL_MAX;
-    int count = put_candidate(&f, &c, margin, own, 0, points);
+    const box_corner corner = incident_corner(&f, slack, own & 3);
+    tb_real least = TB_REAL_MAX;
+    int count = 0;
     TB_ROLLED
-    for (int turn = 0; turn < 2; turn++) {
-        c = edge_candidate(&f, slack, (own + 8 * turn) >> 2, own & 3);
+    for (int turn = 0; turn < 3; turn++) {
+        box_candidate c;
+        if (turn == 0) {
+            c = corner_candidate(&f, &corner, own);
+        } else {
+            const int edge = 2 * (turn - 1) + (own >> 2);
+            const box_corner from = take_corner(&corner, first + edge);
+            const box_corner to = take_corner(&corner, first + ((edge + 1) & 3));
+            c = edge_candidate(&f, slack, &from, &to, own & 3);
+        }
         least = c.is ? tb_min(least, c.height) : least;
         count = put_candidate(&f, &c, margin, own, count, points);
     }

@@ -116,17 +116,21 @@ typedef struct warp_common {
     tb_vec3 whitened[WARP_BODIES][WARP_DOFS]; /* a point of the body's velocity for s of a slide */
 } warp_common;
 
-/* Contacts of the last step, for their records. */
+/* Contacts of a step, for their records and for the end of the step. */
 typedef struct warp_record {
     tb_real number[WARP_RECORD_NUMBERS][WARP_LANES];
+    tb_real bias[WARP_LANES]; /* m/s, of the first row */
+    uint64_t feature[WARP_LANES];
+    uint32_t shapes[WARP_LANES];                /* as in warp_last */
     int32_t kind[WARP_LANES], pair[WARP_LANES]; /* rows; candidate */
+    uint8_t status[WARP_LANES];                 /* before the solve */
 } warp_record;
 
 /* At the beginning of a world's arena. */
 typedef struct warp_arena {
-    warp_common common; /* valid in one world of each model (warp_kernel.h) */
-    warp_record record;
-    tb_world world; /* arrays of the general stages, while `common` is made */
+    warp_common common;     /* valid in one world of each model (warp_kernel.h) */
+    warp_record records[2]; /* of the last step and of the present one, by turns */
+    tb_world world;         /* arrays of the general stages, while `common` is made */
 } warp_arena;
 
 /* Numbers of the last step, or their sums over the steps of the launch. */
@@ -145,7 +149,7 @@ typedef struct warp_keep {
     tb_state *state; /* in global memory */
     const tb_step_options *options;
     const warp_common *common;
-    warp_record *record;
+    warp_record *record, *next_record; /* of the last step, and of the present one */
     const warp_candidate *candidates;
     const double *course_controls; /* of the next step; NULL: they stay */
     tb_contact_timing timing;
@@ -439,6 +443,13 @@ TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
 
 /* ---- taking a world up ---- */
 
+/* Friction's impulse in world axes: by one formula when a world is taken up and within a launch, so that
+ * the bytes do not depend on the steps of a launch. */
+TB_FN tb_vec3 warp_slip(tb_vec3 tangent1, tb_vec3 tangent2, tb_real impulse1, tb_real impulse2)
+{
+    return tb_v3_add_scaled(tb_v3_scale(tangent1, impulse1), tangent2, impulse2);
+}
+
 /* Contacts of the state; more than the warp holds are those of a step that it could not make. */
 TB_STATIC void take_contacts(warp_keep *keep)
 {
@@ -456,8 +467,8 @@ TB_STATIC void take_contacts(warp_keep *keep)
         }
         keep->last.feature[lane] = r->feature;
         keep->last.shapes[lane] = (uint32_t)(a << 16 | b);
-        keep->last.slip[lane] =
-            tb_contact_slip(r->tangent1, r->tangent2, r->impulse[1], r->impulse[2]);
+        keep->last.slip[lane] = warp_slip(tb_v3_load(r->tangent1), tb_v3_load(r->tangent2),
+                                          TB_R(r->impulse[1]), TB_R(r->impulse[2]));
         keep->last.normal[lane] = TB_R(r->impulse[0]);
         keep->last.status[lane] = (uint8_t)r->status;
     }
@@ -527,14 +538,15 @@ TB_STATIC bool any_wrench(const tb_state *state)
 }
 
 /* Takes a world up by the tables of its model. UNSUPPORTED: the general kernels make its step. */
-TB_CALLED tb_status warp_take(warp_keep *keep, const warp_common *common, warp_record *record,
+TB_CALLED tb_status warp_take(warp_keep *keep, const warp_common *common, warp_record records[2],
                               tb_state *state, const tb_step_options *options)
 {
     if (common->status != TB_OK) return common->status;
     if (any_wrench(state)) return TB_UNSUPPORTED;
     if (TB_LEADER) {
         set_up(keep, common, state, options);
-        keep->record = record;
+        keep->record = &records[0];
+        keep->next_record = &records[1];
     }
     tb_team_sync();
     take_state(keep);

@@ -111,7 +111,7 @@ TB_STATIC tb_status take_world(const tb_gpu_launch *launch, tb_gpu_world *world,
         return tb_state_reserve_next(&world->state, WARP_ITEMS);
     if (!has_warp_arena(launch)) return TB_RESOURCE_EXHAUSTED;
     const warp_common *common = &warp_arena_of(launch, slot_of_model(launch, slot))->common;
-    const tb_status status = warp_take(keep, common, &warp_arena_of(launch, slot)->record,
+    const tb_status status = warp_take(keep, common, warp_arena_of(launch, slot)->records,
                                        &world->state, &launch->options);
     if (TB_LEADER && status == TB_OK && world->course.steps > 0 && world->course.controls)
         keep->course_controls =

@@ -236,7 +236,8 @@ TB_STATIC void warp_judge(warp_solve *w, const warp_own *b, double x[3])
     double own = 0;
     if (b->is) {
         const warp_item *item = &w->p->items[tb_team_lane()];
-        for (int r = 0; r < 3; r++) x[r] = (double)b->c[r] + warp_row_times(item, r, w->p->s);
+        const warp_quad c = item->c;
+        for (int r = 0; r < 3; r++) x[r] = (double)c.v[r] + warp_row_times(item, r, w->p->s);
         x[0] += (double)b->compliance * (double)b->lambda[0];
         own = warp_natural(b, x);
     }

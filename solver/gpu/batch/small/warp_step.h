@@ -116,7 +116,7 @@ TB_FN double double_dot(tb_vec3 a, double x, double y, double z)
 
 /* One side of a contact's rows: numbers of its dofs, and what it has in c. Returns its part of the
  * normal velocity before the step. */
-TB_CALLED tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb_vec3 position,
+TB_STATIC tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb_vec3 position,
                            int32_t body, tb_real side, int32_t rows, warp_item *item,
                            double free_velocity[3])
 {
@@ -210,9 +210,11 @@ TB_STATIC void put_contact(const warp_keep *keep, int32_t last, warp_item *item,
     clear_rows(item);
     b->upper = WARP_NONE;
     b->mu = c->friction;
-    const tb_real before =
-        put_side(keep, c->direction, c->position, c->bodies[0], -1, c->kind, item, free_velocity) +
-        put_side(keep, c->direction, c->position, c->bodies[1], 1, c->kind, item, free_velocity);
+    tb_real before = 0;
+    TB_ROLLED
+    for (int side = 0; side < 2; side++) /* one copy of the code */
+        before += put_side(keep, c->direction, c->position, side ? c->bodies[1] : c->bodies[0],
+                           side ? TB_R(1) : TB_R(-1), c->kind, item, free_velocity);
     c->bias = tb_contact_bias(&keep->timing, c->gap, c->restitution, before);
     for (int r = 0; r < 3; r++) b->c[r] = TB_R(free_velocity[r]);
     b->c[0] += c->bias;
@@ -224,9 +226,27 @@ TB_STATIC void put_contact(const warp_keep *keep, int32_t last, warp_item *item,
     c->status = keep->last.status[last];
 }
 
+/* Writes down a contact before the solve, so that no register holds it meanwhile. The record is the
+ * state's only when the step is made. */
+TB_STATIC void record_contact(const warp_keep *keep, int32_t contact, const warp_contact *c)
+{
+    warp_record *t = keep->next_record;
+    t->feature[contact] = c->feature;
+    t->shapes[contact] = c->shapes;
+    t->status[contact] = (uint8_t)c->status;
+    t->kind[contact] = c->kind;
+    t->pair[contact] = c->pair;
+    t->bias[contact] = c->bias;
+    t->number[WARP_OF_GAP][contact] = c->gap;
+    for (int k = 0; k < 3; k++) {
+        t->number[WARP_OF_POSITION + k][contact] = tb_v3_at(c->position, k);
+        t->number[WARP_OF_NORMAL + k][contact] = tb_v3_at(c->direction[0], k);
+    }
+}
+
 /* Shapes, pairs, points, then the blocks of joints and of contacts; the lane's own. */
-TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_contact *c, warp_own *b,
-                                tb_real *gap, tb_real *ask)
+TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_own *b, tb_real *gap,
+                                tb_real *ask)
 {
     const warp_sight sight = warp_sight_of(keep, p);
     const int32_t lane = tb_team_lane();
@@ -246,8 +266,9 @@ TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_contact *
     TB_STAGE_DONE(TB_STAGE_ROWS);
     const int32_t contact = lane - keep->joint_rows;
     const bool is = contact >= 0 && contact < keep->contacts;
-    if (is) look_at_contact(keep, &sight, contact, c);
-    const int32_t last = find_last(&keep->last, is, c->feature, c->shapes, contact);
+    warp_contact c = {.feature = 0};
+    if (is) look_at_contact(keep, &sight, contact, &c);
+    const int32_t last = find_last(&keep->last, is, c.feature, c.shapes, contact);
     /* rows go from the lanes that have made them to the first ones */
     const int32_t from = lane < keep->joint_rows ? keep->row_of[lane] : lane;
     tb_team_sync(); /* shapes and points have been read */
@@ -267,9 +288,10 @@ TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_contact *
         b->lambda[0] = keep->row_impulse[from];
     }
     if (is) {
-        put_contact(keep, last, item, c, b);
-        *gap = c->gap;
-        *ask = tb_contact_recovery(&keep->timing, c->gap, c->bias);
+        put_contact(keep, last, item, &c, b);
+        record_contact(keep, contact, &c);
+        *gap = c.gap;
+        *ask = tb_contact_recovery(&keep->timing, c.gap, c.bias);
     }
     if (b->is) {
         if (!warp_weigh(item, b) && is) {
@@ -326,27 +348,26 @@ TB_STATIC warp_errors warp_errors_of(const warp_own *b, const double x[3])
     return e;
 }
 
-/* Keeps a contact for the next step and for its record. */
-TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_contact *c,
-                            const warp_own *b, const double x[3], uint8_t status)
+/* Keeps a contact for the next step and completes its record. */
+TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_own *b, const double x[3],
+                            uint8_t status)
 {
     warp_last *last = &keep->last;
-    warp_record *t = keep->record;
-    last->feature[contact] = c->feature;
-    last->shapes[contact] = c->shapes;
-    last->slip[contact] =
-        tb_v3_add_scaled(tb_v3_scale(c->direction[1], b->lambda[1]), c->direction[2], b->lambda[2]);
+    warp_record *t = keep->next_record;
+    const int32_t kind = t->kind[contact];
+    tb_vec3 tangent1, tangent2;
+    tb_v3_tangents(tb_v3(t->number[WARP_OF_NORMAL][contact], t->number[WARP_OF_NORMAL + 1][contact],
+                         t->number[WARP_OF_NORMAL + 2][contact]),
+                   &tangent1, &tangent2);
+    last->feature[contact] = t->feature[contact];
+    last->shapes[contact] = t->shapes[contact];
+    last->slip[contact] = warp_slip(tangent1, tangent2, b->lambda[1], b->lambda[2]);
     last->normal[contact] = b->lambda[0];
     last->status[contact] = status;
-    t->kind[contact] = c->kind;
-    t->pair[contact] = c->pair;
-    t->number[WARP_OF_GAP][contact] = c->gap;
     for (int k = 0; k < 3; k++) {
-        t->number[WARP_OF_POSITION + k][contact] = tb_v3_at(c->position, k);
-        t->number[WARP_OF_NORMAL + k][contact] = tb_v3_at(c->direction[0], k);
         t->number[WARP_OF_IMPULSE + k][contact] = b->lambda[k];
         t->number[WARP_OF_VELOCITY + k][contact] =
-            k < c->kind ? TB_R(x[k]) - (k ? TB_R(0) : c->bias) : TB_R(0);
+            k < kind ? TB_R(x[k]) - (k ? TB_R(0) : t->bias[contact]) : TB_R(0);
     }
 }
 
@@ -375,8 +396,8 @@ TB_STATIC void sum_up(warp_keep *keep, const warp_solve *s, uint32_t known, uint
     keep->last.count = keep->contacts;
 }
 
-TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b,
-                        const warp_contact *c, const double x[3], warp_errors *errors)
+TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b, tb_real gap,
+                        const double x[3], warp_errors *errors)
 {
     const int32_t lane = tb_team_lane(), rows = keep->joint_rows;
     const int32_t k = lane < rows ? keep->row_of[lane] : 0;
@@ -398,15 +419,21 @@ TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b,
             keep->row_impulse[k] = b->lambda[0];
             keep->row_status[k] = (uint8_t)(1 + status);
         } else {
-            before = (uint8_t)c->status;
-            errors->penetration = tb_larger(0, -(double)c->gap);
-            keep_contact(keep, lane - rows, c, b, x, status);
+            before = keep->next_record->status[lane - rows];
+            errors->penetration = tb_larger(0, -(double)gap);
+            keep_contact(keep, lane - rows, b, x, status);
         }
     }
     const uint32_t known = tb_team_ballot(b->is && before != TB_STATUS_UNKNOWN);
     const uint32_t kept = tb_team_ballot(b->is && before == status);
     const int32_t three = tb_count_bits(tb_team_ballot(b->is && b->mu > 0));
     sum_up(keep, s, known, kept, s->items + 2 * three);
+    tb_team_sync(); /* all are done with the records */
+    if (TB_LEADER) {
+        warp_record *record = keep->record;
+        keep->record = keep->next_record;
+        keep->next_record = record;
+    }
     tb_team_sync();
 }
 
@@ -428,7 +455,6 @@ TB_STATIC void take_controls(warp_keep *keep)
 TB_STATIC tb_status warp_step(warp_keep *keep, warp_problem *p, warp_errors *errors)
 {
     warp_own b = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, false};
-    warp_contact c = {.feature = 0};
     double x[3] = {0, 0, 0};
     tb_real gap = 0, ask = 0;
     take_controls(keep);
@@ -436,7 +462,7 @@ TB_STATIC tb_status warp_step(warp_keep *keep, warp_problem *p, warp_errors *err
 #ifndef TB_SINGLE
     if (warp_turns_fast(keep)) return TB_UNSUPPORTED;
 #endif
-    const tb_status status = warp_detect(keep, p, &c, &b, &gap, &ask);
+    const tb_status status = warp_detect(keep, p, &b, &gap, &ask);
     TB_STAGE_DONE(TB_STAGE_CONTACTS);
     if (status != TB_OK) return status;
     double own = 0;
@@ -454,7 +480,7 @@ TB_STATIC tb_status warp_step(warp_keep *keep, warp_problem *p, warp_errors *err
     if (tb_team_any(b.is && asks_for_recovery(keep, &b, gap, ask, x[0]))) return TB_UNSUPPORTED;
     TB_STAGE_DONE(TB_STAGE_SOLVE);
     if (!warp_integrate(keep, p->s)) return TB_DIVERGED;
-    warp_end(keep, &s, &b, &c, x, errors);
+    warp_end(keep, &s, &b, gap, x, errors);
     TB_STAGE_DONE(TB_STAGE_END);
     return TB_OK;
 }
