@@ -34,8 +34,8 @@ enum {
     STEPS_OF_THE_FIRST = 32,
     STEPS_OF_A_LOOK = 128,
     STEPS_OF_A_LAUNCH = 512,
-    /* Steps of all worlds of a launch in which warps keep their worlds: 20 ms at 13 M a second. */
-    WORLD_STEPS_OF_A_WARP_LAUNCH = 1 << 18,
+    /* Steps of all worlds of a launch in which warps keep their worlds: 20 ms at 20 M a second. */
+    WORLD_STEPS_OF_A_WARP_LAUNCH = 3 << 17,
     /* Where small worlds have their own kernel: see choose.h. */
     WARP_IN_FLOAT = 1,
     WARP_IN_DOUBLE_TOO = 2,

@@ -10,11 +10,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
     if (is_slot(&launch, slot)) prepare_model(&launch, slot);
 }
 
-/* Fewer blocks than the other kernels have, each with more registers: the registers that a lane has too
- * few of go through the L1 cache, and the shared memory of fewer blocks leaves more of it. */
-enum { BLOCKS_AT_ONCE = 12 };
-
-STEP_KERNEL(BLOCKS_AT_ONCE)
+STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
 {
     const int32_t slot = slot_of_team();
     if (is_slot(&launch, slot)) go_by_warp(&launch, slot);
