@@ -160,12 +160,13 @@ TB_STATIC tb_status add_contacts(tb_world *w, point_list *list, int32_t a, int32
 
 TB_STATIC tb_status add_merged(tb_world *w, const point_list *list)
 {
-    const int32_t count = list->number_found ? merge_points(w, list->found, list->number_found) : 0;
-    if (count < 0) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t i = 0; i < count; i++) {
-        tb_world_contact c =
-            contact_of_pair(w->model, list->found[i].shape_a, list->found[i].shape_b);
-        take_point(&c, &list->found[i].point);
+    if (list->number_found == 0) return TB_OK;
+    if (!merge_points(w, list->found, list->number_found)) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < list->number_found; i++) {
+        const tb_merge_point *p = &list->found[i];
+        if (!p->stays) continue;
+        tb_world_contact c = contact_of_pair(w->model, p->shape_a, p->shape_b);
+        take_point(&c, &p->point);
         if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
     }
     return TB_OK;

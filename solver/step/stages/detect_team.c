@@ -227,25 +227,26 @@ TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
 
 /* ---- merging ---- */
 
-/* Points of all pairs in one list, merged by one lane, and the representatives back to their pairs. */
+/* Points of all pairs in one list, merged by one lane; the points that stay go back to their pairs. */
 TB_STATIC tb_status merge_by_one(tb_world *w, tb_near_list *list)
 {
-    int32_t total = 0, kept = 0;
+    int32_t total = 0, i = 0;
     for (int32_t p = 0; p < list->number_of_pairs; p++) total += list->pairs[p].count;
     tb_merge_point *points = TB_ARENA_ARRAY(w->arena, tb_merge_point, total);
     if (!points) return TB_RESOURCE_EXHAUSTED;
     for (int32_t p = 0; p < list->number_of_pairs; p++) {
         const tb_near *pair = &list->pairs[p];
         for (int32_t k = 0; k < pair->count; k++)
-            points[kept++] = merge_point_of(w, pair->a, pair->b, &pair->points[k]);
+            points[i++] = merge_point_of(w, pair->a, pair->b, &pair->points[k]);
     }
-    kept = merge_points(w, points, total);
-    if (kept < 0) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t p = 0, i = 0; p < list->number_of_pairs; p++) {
+    if (!merge_points(w, points, total)) return TB_RESOURCE_EXHAUSTED;
+    i = 0;
+    for (int32_t p = 0; p < list->number_of_pairs; p++) {
         tb_near *pair = &list->pairs[p];
+        const int32_t count = pair->count;
         pair->count = 0;
-        for (; i < kept && points[i].shape_a == pair->a && points[i].shape_b == pair->b; i++)
-            pair->points[pair->count++] = points[i].point;
+        for (int32_t k = 0; k < count; k++, i++)
+            if (points[i].stays) pair->points[pair->count++] = points[i].point;
     }
     return TB_OK;
 }

@@ -74,6 +74,7 @@ typedef struct tb_merge_point {
     tb_real deepest;  /* of a seed: least gap of its cluster, m */
     int32_t before;   /* of a seed: the seed before it with the same body B, -1 */
     bool represented; /* of a seed: a point has been chosen */
+    bool stays;
 } tb_merge_point;
 
 TB_STATIC tb_merge_point merge_point_of(const tb_world *w, int32_t a, int32_t b,
@@ -87,7 +88,7 @@ TB_STATIC tb_merge_point merge_point_of(const tb_world *w, int32_t a, int32_t b,
     p.distance = tb_merge_reach(w->model, w->options->contact_merge, a, b, &p.surface);
     p.seed = p.before = -1;
     p.deepest = point->gap;
-    p.represented = false;
+    p.represented = p.stays = false;
     return p;
 }
 
@@ -130,20 +131,18 @@ TB_STATIC bool represents(tb_merge_point *points, int32_t place, tb_real slop)
     return true;
 }
 
-/* Makes points of the list into representatives of their clusters, in order; returns their number, or
- * -1 if memory is refused. By one lane, with scratch from the arena. */
-TB_STATIC int32_t merge_points(const tb_world *w, tb_merge_point *points, int32_t count)
+/* Chooses the points that stay: those whose `stays` is set. False if memory is refused. By one lane, with
+ * scratch from the arena. */
+TB_STATIC bool merge_points(const tb_world *w, tb_merge_point *points, int32_t count)
 {
     const int32_t bodies = w->model->number_of_bodies;
-    int32_t *seeds_of = TB_ARENA_ARRAY(w->arena, int32_t, bodies), kept = 0;
-    if (!seeds_of) return -1;
+    int32_t *seeds_of = TB_ARENA_ARRAY(w->arena, int32_t, bodies);
+    if (!seeds_of) return false;
     for (int32_t b = 0; b < bodies; b++) seeds_of[b] = -1;
     find_seeds(w->model, points, count, seeds_of);
     for (int32_t i = 0; i < count; i++)
-        if (represents(points, i, TB_R(w->options->contact_slop))) points[i].seed = -1;
-    for (int32_t i = 0; i < count; i++)
-        if (points[i].seed < 0) points[kept++] = points[i];
-    return kept;
+        points[i].stays = represents(points, i, TB_R(w->options->contact_slop));
+    return true;
 }
 
 #endif
