@@ -47,7 +47,9 @@ TB_FN tb_real tb_merge_reach(const tb_model *m, double share, int32_t shape_a, i
 TB_FN bool tb_merge_same_surface(const tb_surface *a, const tb_surface *b)
 {
     const tb_law law = tb_contact_law(a);
-    if (tb_contact_law(b) != law || a->restitution != b->restitution) return false;
+    if (tb_contact_law(b) != law || a->restitution != b->restitution ||
+        a->tangential_restitution != b->tangential_restitution)
+        return false;
     if (law != TB_LAW_UNILATERAL && a->friction != b->friction) return false;
     const bool spins = law == TB_LAW_SPIN || law == TB_LAW_ROLLING;
     return (!spins || a->spin_radius == b->spin_radius) &&
