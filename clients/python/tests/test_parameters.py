@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,24 @@ async def test_the_asyncio_client_sets_them_too(aio: tribo.aio.Client) -> None:
         told = await session.parameters()
         np.testing.assert_array_equal(told.mass_of("box"), [1.5, 2.5])
         np.testing.assert_array_equal(told.kp_of("push"), [10, 10])
+
+
+def test_a_restart_of_the_daemon_keeps_them(client: tribo.Client, tmp_path: Path) -> None:
+    # `client` skips the test where there is no daemon
+    assert client.server_info().version
+    with tribo.Daemon(data=tmp_path) as daemon, daemon.connect() as first:
+        session = first.create_session(first.load(scene(), name="push.xml"), worlds=2)
+        session.set_parameters(mass={"box": [1.5, 2.5]}, friction={"floor": [0.3, 0.9]})
+        session.step(100, controls=[0.6])
+        kept = session.snapshot()
+        expected = session.step(50)
+        session.restore(kept.snapshot_id)
+        name = session.id
+    with tribo.Daemon(data=tmp_path) as daemon, daemon.connect() as second:
+        session = second.session(name)
+        np.testing.assert_array_equal(session.parameters().mass_of("box"), [1.5, 2.5])
+        answer = session.step(50)
+        assert answer.q is not None
+        assert expected.q is not None
+        assert answer.q.tobytes() == expected.q.tobytes()
+        session.delete()
