@@ -95,7 +95,7 @@ typedef struct tb_shape_info {
     int32_t height_field; /* index among the height fields, else -1 */
 } tb_shape_info;
 
-/* These give INVALID_ARGUMENT for an index out of range, as tb_model_body_info does. */
+/* The functions below give INVALID_ARGUMENT for an index out of range, as tb_model_body_info does. */
 tb_status tb_model_shape_info(const tb_model *, int32_t shape, tb_shape_info *);
 
 typedef struct tb_site_info {

@@ -90,7 +90,8 @@ static void find_axis(tb_hand_info *info)
                 const tb_vec3 d = tb_v3_sub(way_of(&info->tips[i]), way_of(&info->tips[k]));
                 next = tb_v3_add_scaled(next, d, tb_v3_dot(d, axis));
             }
-        if (!(tb_v3_length(next) > LEAST_WAY_M * LEAST_WAY_M)) return; /* they do not approach */
+        if (!(tb_v3_length(next) > LEAST_WAY_M * LEAST_WAY_M))
+            return; /* the tips do not approach each other */
         axis = tb_v3_normalize(next, axis);
     }
     const double largest = fmax(fabs(axis.x), fmax(fabs(axis.y), fabs(axis.z)));

@@ -64,7 +64,7 @@ typedef struct tb_bounded {
     /* the factored set */
     bool factored;
     int32_t frees;    /* free variables */
-    int32_t *free;    /* they, ascending */
+    int32_t *free;    /* their indices, ascending */
     int32_t *place;   /* n: position among them, or -1 */
     tb_real *root;    /* frees x frees: L^-1 below the diagonal, its transpose above */
     tb_real *afar;    /* n x n, of the arena */

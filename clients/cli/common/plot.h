@@ -6,6 +6,8 @@
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
+#include <stdio.h>
+
 #include "tribo.h"
 
 enum { PLOT_PANELS = 4, PLOT_SERIES = 16, PLOT_SAMPLES = 2048 };
@@ -46,5 +48,7 @@ void plot_sample(plot *p, double x, const double *values);
  * asked before anything runs. */
 tb_status plot_check_path(const char *path, tb_error *error);
 tb_status plot_write(const plot *p, const char *path, tb_error *error);
+/* Text between tags of SVG, escaped, and cut after `longest` characters. */
+void plot_write_text(FILE *file, const char *text, size_t longest);
 
 #endif

@@ -100,7 +100,7 @@ static axis panel_axis(const plot *p, const plot_panel *panel, double pixel_low,
 
 /* ---- pieces of SVG ---- */
 
-static void write_text(FILE *file, const char *text, size_t longest)
+void plot_write_text(FILE *file, const char *text, size_t longest)
 {
     size_t written = 0;
     for (const char *c = text; *c != '\0'; c++) {
@@ -184,7 +184,7 @@ static void draw_legend(FILE *file, const plot_panel *panel, double top)
                 at, left + 22, at);
         write_stroke(file, s);
         fprintf(file, "/>\n<text x=\"%d\" y=\"%.1f\">", left + 28, at + 4);
-        write_text(file, panel->names[s], LEGEND_NAME);
+        plot_write_text(file, panel->names[s], LEGEND_NAME);
         fprintf(file, "</text>\n");
     }
     if (panel->left_out > 0)
@@ -206,7 +206,7 @@ static void draw_panel(FILE *file, const plot *p, const plot_panel *panel, doubl
     const axis y = panel_axis(p, panel, bottom, top);
 
     fprintf(file, "<text x=\"%d\" y=\"%.1f\" class=\"h\">", LEFT, top - 10);
-    write_text(file, panel->title, sizeof panel->title);
+    plot_write_text(file, panel->title, sizeof panel->title);
     fprintf(file, "</text>\n");
     draw_x_ticks(file, &x, top, bottom);
     draw_y_ticks(file, &y);
@@ -237,13 +237,13 @@ tb_status plot_write(const plot *p, const char *path, tb_error *error)
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
             "<text x=\"%d\" y=\"24\" font-size=\"16\">",
             PAGE_WIDTH, height, PAGE_WIDTH, height, PAGE_WIDTH, height, LEFT);
-    write_text(file, p->title, sizeof p->title);
+    plot_write_text(file, p->title, sizeof p->title);
     fprintf(file, "</text>\n");
     for (int32_t k = 0; k < p->panels; k++)
         draw_panel(file, p, &p->panel[k], TOP + k * (PANEL_HEIGHT + PANEL_GAP));
     fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
             (LEFT + PAGE_WIDTH - RIGHT) / 2, height - 14);
-    write_text(file, p->x_title, sizeof p->x_title);
+    plot_write_text(file, p->x_title, sizeof p->x_title);
     fprintf(file, "</text>\n</svg>\n");
     return files_close(file, path, error);
 }

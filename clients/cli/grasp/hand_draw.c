@@ -4,10 +4,12 @@
  * along directions n(angle): its corners are where the lines n . x = h of neighbouring directions
  * meet. */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/cli.h"
+#include "common/plot.h"
 #include "grasp/grasp.h"
 
 enum { DIRECTIONS = 48, PANEL = 460, EDGE = 24, CAPTION = 64 };
@@ -69,19 +71,6 @@ static double y_of(const plane *p, double up)
     return CAPTION + PANEL / 2.0 - p->scale * (up - p->centre[1]);
 }
 
-/* Text between tags. */
-static void write_text(FILE *file, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '<')
-            fputs("&lt;", file);
-        else if (*text == '&')
-            fputs("&amp;", file);
-        else
-            fputc(*text, file);
-    }
-}
-
 static void draw_shapes(FILE *file, const tb_hand *hand, const plane *p, bool closed)
 {
     double corners[DIRECTIONS][2];
@@ -91,7 +80,7 @@ static void draw_shapes(FILE *file, const tb_hand *hand, const plane *p, bool cl
         for (int i = 0; i < DIRECTIONS; i++)
             fprintf(file, "%.1f,%.1f ", x_of(p, corners[i][0]), y_of(p, corners[i][1]));
         fputs("\"><title>", file);
-        write_text(file, tb_hand_shape_body(hand, s));
+        plot_write_text(file, tb_hand_shape_body(hand, s), SIZE_MAX);
         fputs("</title></polygon>\n", file);
     }
 }
@@ -152,7 +141,7 @@ tb_status hand_draw(FILE *file, const tb_hand *hand, const char *title, tb_error
             "viewBox=\"0 0 %d %d\">\n%s<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
             "<text x=\"%d\" y=\"22\">",
             width, height, width, height, STYLE, width, height, EDGE);
-    write_text(file, title);
+    plot_write_text(file, title, SIZE_MAX);
     fprintf(file, ", profile %s: open (blue), closed (red)</text>\n",
             h->profile[0] != '\0' ? h->profile : "none");
     for (int i = 0; i < 2; i++) {

@@ -5,12 +5,14 @@
 #include "run/planar_draw.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"
 #include "common/files.h"
+#include "common/plot.h"
 
 enum { PAGE = 900, MARGIN = 30, CAPTION = 40, MOST_HEIGHT = 1400 };
 static const double FORCE_LENGTH = 0.12; /* of the largest force, as a share of the page */
@@ -232,18 +234,6 @@ static double y_of(const view *v, double y)
     return v->height - MARGIN - v->scale * (y - v->low[1]);
 }
 
-static void write_text(FILE *file, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '<')
-            fputs("&lt;", file);
-        else if (*text == '&')
-            fputs("&amp;", file);
-        else
-            fputc(*text, file);
-    }
-}
-
 /* A plane's half space as a rectangle under its edge that is larger than the page. */
 static void write_plane(FILE *file, const view *v, const outline *o)
 {
@@ -278,7 +268,7 @@ static void write_outline(FILE *file, const drawing *d, const outline *o)
     }
     if (o->body > 0) {
         fputs("<title>", file);
-        write_text(file, tb_model_thing_name(d->model, TB_HANDLE_BODY, o->body));
+        plot_write_text(file, tb_model_thing_name(d->model, TB_HANDLE_BODY, o->body), SIZE_MAX);
         fputs("</title>", file);
     }
     fputs(o->corners == 0 ? "</circle>\n" : "</polygon>\n", file);
@@ -340,7 +330,7 @@ static void write_page(FILE *file, const drawing *d, double dt, const char *titl
             if ((d->outline[i].body > 0) == (pass == 1)) write_outline(file, d, &d->outline[i]);
     const double largest = write_contacts(file, d, dt);
     fprintf(file, "<text x=\"%d\" y=\"24\">", MARGIN);
-    write_text(file, title);
+    plot_write_text(file, title, SIZE_MAX);
     fprintf(file, ", %.4g s, largest contact force %.4g N</text>\n</svg>\n",
             tb_state_time(d->state), largest);
 }

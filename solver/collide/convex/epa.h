@@ -218,7 +218,7 @@ TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex 
     int converged = 0;
     tb_real reach = TB_REAL_MAX;
     tb_epa_face best =
-        e->faces[tb_epa_nearest(e)]; /* whose support plane is nearest to the origin */
+        e->faces[tb_epa_nearest(e)]; /* the face with the support plane nearest to the origin */
     while (!converged) {
         const int face = tb_epa_nearest(e);
         const tb_epa_face *f = &e->faces[face];

@@ -190,7 +190,7 @@ static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function 
     if (result == cudaSuccess)
         result = beyond_first(join_groups(whole, own_streams, side_streams, stream), true);
     if (result == cudaSuccess) result = beyond_first(parts[TB_GPU_KERNEL_END](whole, stream), true);
-    /* nobody waits for what has been begun, and its memory is used again */
+    /* after a failure no caller waits for started kernels, and their memory is used again */
     if (result != cudaSuccess) tb_gpu_side_streams_wait(side_streams);
     return result;
 }

@@ -96,7 +96,7 @@ enum { TB_GPU_MOST_NEAR_BYTES = 10 << 10 };
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* They begin the work on the stream and do not wait: a part of one step of some worlds... */
+/* Functions that start kernels on the stream and do not wait: a part of one step of some worlds... */
 #define TB_GPU_START_PARTS(X) X(begin) X(detect) X(solve) X(end)
 #define TB_GPU_START_KERNEL(part)                                                                  \
     TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_##part,                                           \

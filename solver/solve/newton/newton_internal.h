@@ -99,7 +99,7 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution);
 TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
                                         tb_solution *solution, bool *ended);
 
-/* These steps alone, as a solver: if they do not reach the tolerance, `solution` has the best
+/* Steps from sets as a solver of its own: if they do not reach the tolerance, `solution` has the best
  * impulses. `warm` has sets. */
 #define tb_solve_from_sets TB_SYMBOL(tb_solve_from_sets)
 TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve_options *options,

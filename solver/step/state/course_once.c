@@ -16,7 +16,7 @@ TB_STATIC void copy_numbers(double *to, const double *from, int32_t count)
 /* ---- telling ---- */
 
 #ifdef TB_DEVICE
-/* They come as they are to be: a processor has normalised them, in double. */
+/* Poses of a course reach a card normalised: the processor has done it, in double. */
 TB_STATIC void apply_kinematic(double *to, const double *from, int32_t bodies)
 {
     copy_numbers(to, from, TB_KINEMATIC_NUMBERS * bodies);

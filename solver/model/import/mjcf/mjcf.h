@@ -94,7 +94,7 @@ typedef struct mjcf_actuator {
 typedef struct mjcf_aligned {
     int32_t body;       /* index of its handle */
     tb_quaternion axes; /* in the body as described: of the inertial, or of the only geom */
-    bool exact;         /* these are principal axes already */
+    bool exact;         /* `axes` are principal axes already */
     mjcf_pose frame;    /* the inertia's, in the body as described; by mjcf_find_alignments */
 } mjcf_aligned;
 
