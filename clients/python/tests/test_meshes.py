@@ -134,7 +134,7 @@ def test_obj_files_and_surfaces_are_read(tmp_path: Path, client: tribo.Client) -
 def test_convex_parts_have_bounds_and_a_cache(tmp_path: Path, client: tribo.Client) -> None:
     pytest.importorskip("coacd")
     pytest.importorskip("scipy")
-    # an L of two boxes that share no face: two pieces of surface
+    # an L of two boxes that share no face: two pieces of surface, each convex
     models.write_box(tmp_path / "a.obj", 0.02)
     one = meshes.read(tmp_path / "a.obj")
     other = meshes.Mesh(one.vertices + np.array([0.0405, 0, 0]), one.faces + len(one.vertices))
@@ -142,8 +142,9 @@ def test_convex_parts_have_bounds_and_a_cache(tmp_path: Path, client: tribo.Clie
         np.concatenate([one.vertices, other.vertices]), np.concatenate([one.faces, other.faces])
     )
     parts = meshes.convex_parts(both, cache=tmp_path / "cache", density=2000)
-    assert len(parts.parts) >= 1
-    assert 0 <= parts.error <= 0.05 * both.diagonal
+    assert len(parts.parts) == 2
+    assert 0 <= parts.error <= 0.05 * both.diagonal  # sampled
+    assert parts.protrusion <= 1e-9
     again = meshes.convex_parts(both, cache=tmp_path / "cache", density=2000)
     assert again.digest == parts.digest
     assert len(list((tmp_path / "cache").iterdir())) == 1

@@ -180,6 +180,65 @@ def _inside(mesh: Mesh, points: Floats) -> AnyArray:
     return winding > np.pi
 
 
+def _pieces(mesh: Mesh) -> list[Mesh]:
+    """The connected pieces of a surface; all as one where a piece bounds a hollow of another."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(mesh.vertices)
+    ends = np.concatenate([mesh.faces[:, :2], mesh.faces[:, 1:]])
+    graph = coo_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    count, labels = connected_components(graph, directed=False)
+    if count == 1:
+        return [mesh]
+    pieces = []
+    for label in np.unique(labels[mesh.faces[:, 0]]):
+        used = np.flatnonzero(labels == label)
+        faces = mesh.faces[labels[mesh.faces[:, 0]] == label]
+        pieces.append(Mesh(mesh.vertices[used], np.searchsorted(used, faces)))
+    return pieces if all(piece.volume > 0 for piece in pieces) else [mesh]
+
+
+def _is_convex(mesh: Mesh) -> bool:
+    """Whether a closed surface is its own hull, to rounding."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        hull = float(ConvexHull(mesh.vertices).volume)
+    except QhullError:
+        return False
+    return bool(mesh.volume >= (1 - 1e-9) * hull)
+
+
+def _cut(mesh: Mesh, threshold: float, largest: int, iterations: int, seed: int) -> list[Mesh]:
+    """Convex parts of a closed surface.
+
+    Convex pieces stay as they are: CoACD looks for cuts through them, and does not end on some.
+    """
+    try:
+        import coacd
+    except ImportError as error:
+        message = "convex_parts needs CoACD: pip install 'tribo[meshes]'"
+        raise ImportError(message) from error
+    coacd.set_log_level("error")
+    parts: list[Mesh] = []
+    pieces = _pieces(mesh)
+    for i, piece in enumerate(pieces):
+        if _is_convex(piece):
+            parts.append(piece)
+            continue
+        found = coacd.run_coacd(
+            coacd.Mesh(piece.vertices, piece.faces),
+            threshold=threshold,
+            max_convex_hull=max(1, largest - len(parts) - (len(pieces) - 1 - i)),
+            mcts_iterations=iterations,
+            preprocess_mode="off",  # `repair` made it a closed surface
+            seed=seed,
+        )
+        parts += [Mesh(np.asarray(v, float), np.asarray(f, np.int64)) for v, f in found]
+    return parts
+
+
 def convex_parts(
     source: Source | Mesh,
     *,
@@ -215,21 +274,7 @@ def convex_parts(
             parts = [Mesh(kept[f"v{i}"], kept[f"f{i}"]) for i in range(count)]
             protrusion, gap = (float(x) for x in kept["bounds"])
     else:
-        try:
-            import coacd
-        except ImportError as error:
-            message = "convex_parts needs CoACD: pip install 'tribo[meshes]'"
-            raise ImportError(message) from error
-        coacd.set_log_level("error")
-        found = coacd.run_coacd(
-            coacd.Mesh(mesh.vertices, mesh.faces),
-            threshold=threshold,
-            max_convex_hull=largest,
-            mcts_iterations=iterations,
-            preprocess_mode="off",  # `repair` made it a closed surface
-            seed=seed,
-        )
-        parts = [Mesh(np.asarray(v, float), np.asarray(f, np.int64)) for v, f in found]
+        parts = _cut(mesh, threshold, largest, iterations, seed)
         protrusion, gap = _bounds(mesh, parts)
         file.parent.mkdir(parents=True, exist_ok=True)
         arrays: dict[str, Any] = {"count": len(parts), "bounds": [protrusion, gap]}
