@@ -1,5 +1,5 @@
 // The canvas with its view. The view lives as long as the scene and the number of worlds stay.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { GetSceneResponse } from "../../generated/tribo/v1/simulation_pb";
 import { number } from "../format";
@@ -47,7 +47,8 @@ function useView(props: Props, canvas: { current: HTMLCanvasElement | null }): V
   useEffect(() => {
     view?.choose(props.chosen);
   }, [view, props.chosen]);
-  useEffect(() => {
+  // other effects wait for the frame of the screen to end, and would show every second frame
+  useLayoutEffect(() => {
     if (props.frame) view?.show(props.frame);
   }, [view, props.frame]);
   return view;

@@ -22,6 +22,7 @@ import type { Hit, View } from "./view";
 const OUTGROWN = 3;
 /** ms between two looks at frames that come, of the curves and of what is told in words. */
 const CURVES_MS = 1000;
+const SLOW_CURVES_MS = 4000;
 const TEXT_MS = 250;
 
 interface Props {
@@ -99,7 +100,8 @@ export function Viewer(props: Props) {
     at === undefined
       ? (newest ?? history.frames[live ? history.frames.length - 1 : 0])
       : (history.frames[history.indexAt(at)] ?? newest);
-  const curves = useCalm(newest ?? history.frames.length, CURVES_MS);
+  const wait = view?.pace.slow ? SLOW_CURVES_MS : CURVES_MS;
+  const curves = useCalm(newest ?? history.frames.length, wait);
   const told = useCalm(frame, live && at === undefined ? TEXT_MS : 0);
   useEffect(() => {
     const fitting = view && frame ? view.fittingScale(frame) : 0;
