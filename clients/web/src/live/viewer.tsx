@@ -136,7 +136,7 @@ export function Viewer(props: Props) {
       window.clearTimeout(timer);
     };
   }, [at]);
-  // elements that stay the same are not looked at when a frame comes
+  // an element that stays the same is not looked at when a frame comes
   const timeline = useMemo(
     () => (
       <Timeline
@@ -149,15 +149,6 @@ export function Viewer(props: Props) {
       />
     ),
     [history, curves, told, at, contact, live],
-  );
-  const picked = useMemo(
-    () => (
-      <>
-        {told && contact && <PickedContact scene={data.scene} frame={told} contact={contact} />}
-        {told && body && <PickedBody scene={data.scene} frame={told} picked={body} />}
-      </>
-    ),
-    [data, told, contact, body],
   );
   return (
     <div class="live">
@@ -177,7 +168,8 @@ export function Viewer(props: Props) {
         {timeline}
       </div>
       <div class="side">
-        {picked}
+        {frame && contact && <PickedContact scene={data.scene} frame={frame} contact={contact} />}
+        {frame && body && <PickedBody scene={data.scene} frame={frame} picked={body} />}
         {props.children}
         <Panel options={shown} change={change} />
         <Downloads {...props} view={view} frame={frame} />
