@@ -331,16 +331,17 @@ START_TEST(of_two_surfaces_the_larger_counts)
     def.body = add_body(scene, NONE, "body");
     def.size[0] = 1;
     add_joint(scene, def.body, TB_JOINT_FREE, NULL);
-    def.surface = (tb_surface){TB_CONTACT_SPIN, 0.2, 0.9, 0.1, 0.02, 1, 0.5};
+    def.surface = (tb_surface){TB_CONTACT_SPIN, 0.2, 0.9, 0.3, 0.1, 0.02, 1, 0.5};
     TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
     def.body = NONE;
-    def.surface = (tb_surface){TB_CONTACT_ROLLING, 0.5, 0.1, 0.05, 0.03, 2, 0.25};
+    def.surface = (tb_surface){TB_CONTACT_ROLLING, 0.5, 0.1, 0.4, 0.05, 0.03, 2, 0.25};
     TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
     tb_model *model = compile(scene);
     const tb_surface s = tb_model_pair_surface(model, 0, 1);
     ck_assert_int_eq(s.kind, TB_CONTACT_ROLLING);
     TEST_NEAR(s.friction, 0.5, 0);
     TEST_NEAR(s.restitution, 0.9, 0);
+    TEST_NEAR(s.tangential_restitution, 0.4, 0);
     TEST_NEAR(s.friction * s.spin_radius, 0.5 * 0.05, 1e-17); /* the larger torque */
     TEST_NEAR(s.rolling_length, 0.03, 0);
     TEST_NEAR(s.adhesion, 3, 0);
