@@ -200,8 +200,9 @@ START_TEST(worlds_of_one_batch_have_their_own_parameters)
             TEST_NEAR(tb_state_q(a[i])[k], tb_state_q(c[i])[k], played ? 0 : 1e-9);
         if (i > 0 && i < WORLDS)
             ck_assert_mem_ne(tb_state_q(a[i]), tb_state_q(a[0]), sizeof(double));
-        tb_state_destroy(a[i]), tb_state_destroy(b[i]), tb_state_destroy(c[i]);
     }
+    for (int i = 0; i <= WORLDS; i++)
+        tb_state_destroy(a[i]), tb_state_destroy(b[i]), tb_state_destroy(c[i]);
     tb_stepper_destroy(stays), tb_stepper_destroy(plain), tb_stepper_destroy(cpu);
     tb_model_destroy(model);
 }
