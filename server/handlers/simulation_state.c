@@ -148,6 +148,19 @@ static tb_status set_worlds(td_session *s, const new_state *n, tb_error *error)
     return status;
 }
 
+/* Answers a call that changes worlds; `steps` is in the response. */
+static void answer_change(td_session *s, td_call *call, tb_status status, const tb_error *error,
+                          int64_t *steps, const ProtobufCMessage *response)
+{
+    if (status != TB_OK) {
+        td_call_fail(call, error);
+        return;
+    }
+    td_session_changed(s);
+    *steps = tb_state_steps(s->states[0]);
+    td_call_reply(call, response);
+}
+
 static void set_state(td_session *s, td_call *call, td_request *request)
 {
     Tribo__V1__SetStateResponse response = TRIBO__V1__SET_STATE_RESPONSE__INIT;
@@ -157,13 +170,7 @@ static void set_state(td_session *s, td_call *call, td_request *request)
     tb_status status =
         read_state(s, &wire, (const Tribo__V1__SetStateRequest *)request->message, &n, &error);
     if (status == TB_OK) status = set_worlds(s, &n, &error);
-    if (status == TB_OK) {
-        td_session_changed(s);
-        response.steps = tb_state_steps(s->states[0]);
-        td_call_reply(call, &response.base);
-    } else {
-        td_call_fail(call, &error);
-    }
+    answer_change(s, call, status, &error, &response.steps, &response.base);
     td_wire_return(s->all, &wire);
 }
 
@@ -188,13 +195,7 @@ static void reset(td_session *s, td_call *call, td_request *request)
                                "keyframe is %d, the scene has %d", keyframe, keyframes);
     for (int32_t w = 0; w < s->worlds && status == TB_OK; w++)
         if (td_wire_masked_in(mask, w)) status = tb_state_reset(s->states[w], keyframe, &error);
-    if (status != TB_OK) {
-        td_call_fail(call, &error);
-        return;
-    }
-    td_session_changed(s);
-    response.steps = tb_state_steps(s->states[0]);
-    td_call_reply(call, &response.base);
+    answer_change(s, call, status, &error, &response.steps, &response.base);
 }
 
 void td_simulation_reset(td_call *call, td_request *request)
@@ -356,13 +357,7 @@ static void set_parameters(td_session *s, td_call *call, td_request *request)
     tb_status status = read_parameters(s, &wire, message, parameters, &mask, &error);
     if (status == TB_OK)
         status = set_world_parameters(s, parameters, mask, message->from_scene, &error);
-    if (status == TB_OK) {
-        td_session_changed(s);
-        response.steps = tb_state_steps(s->states[0]);
-        td_call_reply(call, &response.base);
-    } else {
-        td_call_fail(call, &error);
-    }
+    answer_change(s, call, status, &error, &response.steps, &response.base);
     td_wire_return(s->all, &wire);
 }
 

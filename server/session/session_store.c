@@ -496,7 +496,7 @@ static void run_checkpoint(td_job *job)
     tb_error error = {0};
     tb_status status = TB_OK;
     const bool pause = t->kind == CHECKPOINT_AND_UNLOAD;
-    /* what a lost card holds cannot be fetched; the session moves at its next turn */
+    /* the worlds of a lost card cannot be fetched; the session moves at its next turn */
     const bool held = s->states != NULL && !td_device_is_gone(s->all->server, s->device);
     if (t->kind != RUN_ONLY && held && (pause || atomic_load(&s->dirty)))
         status = store_checkpoint(s, t->told, pause, &error);
