@@ -245,14 +245,18 @@ static void solve_and_end(void *context)
     td_call_release(call);
 }
 
-/* Gives the problem to a worker; keeps the call until it has ended. */
+/* Gives the problem to a worker, which may free it before this returns; keeps the call until the
+ * problem has ended. */
 static void hand_over(solving *s)
 {
-    td_call_hold(s->call);
-    s->status = td_workers_post(s->server->workers, solve_and_end, s, &s->error);
-    if (s->status == TB_OK) return;
-    s->retry_after = RETRY_AFTER_S;
     td_call *call = s->call;
+    tb_error error = {0};
+    td_call_hold(call);
+    const tb_status status = td_workers_post(s->server->workers, solve_and_end, s, &error);
+    if (status == TB_OK) return;
+    s->status = status;
+    s->error = error;
+    s->retry_after = RETRY_AFTER_S;
     atomic_fetch_sub(&s->server->solving, 1);
     end(s);
     td_call_release(call);
