@@ -227,6 +227,8 @@ def shows(daemon: tribo.Daemon, folder: Path) -> None:
         browser.wait("document.querySelector('main [name=fleet]')")
         browser.click("main [name=fleet]")
         browser.wait("document.querySelector('main table thead th')?.textContent.includes('node')")
+        # rows of the list before stay, with an empty cell, until the answer has come
+        browser.wait("document.querySelector('main table tbody tr')?.cells[0].textContent !== ''")
         browser.wait("(document.querySelector('main table tbody tr')?.cells.length ?? 0) > 5")
         nodes = browser.run(
             "[...new Set([...document.querySelectorAll('main table tbody tr')]"
