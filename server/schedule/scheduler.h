@@ -32,7 +32,7 @@ tb_status td_scheduler_create(td_server *, td_device *, td_scheduler **, tb_erro
 tb_status td_scheduler_warm(td_scheduler *, tb_error *);
 /* RESOURCE_EXHAUSTED when the queue is full (with `retry_after`), DEADLINE_EXCEEDED when the
  * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. A step
- * job of normal or high priority that would wait longer than [limits] queue_wait_seconds is refused
+ * job of normal or high priority that would wait longer than td_wait_limit() allows is refused
  * with RESOURCE_EXHAUSTED, too, unless it is `patient`. A refused job has the status, the reason and
  * the retry time, and its `done` is not called; an accepted one may be done and freed before this
  * returns. */

@@ -134,7 +134,6 @@ struct td_scheduler {
     bool owner_only;    /* no leases */
     bool sleeping, ended;
     int32_t published; /* waiting, as the metrics have it */
-    int64_t empty_ns;  /* last arrival of a job at an empty queue */
     /* read without it */
     atomic_uint arrivals;
     atomic_int waiting;
@@ -147,10 +146,10 @@ struct td_scheduler {
 
 /* OK if the job is still wanted, otherwise CANCELLED or DEADLINE_EXCEEDED. (scheduler_queue.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
-/* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the
- * time of the call's own work if that is more, once there has been a queue for as long as that: a
- * burst is borne, an overload that lasts is not made to wait in line. INT64_MAX: no bound. */
-int64_t td_wait_limit(const td_config *, int64_t empty_ns, int64_t now_ns, double needed_ns);
+/* Longest wait (ns) of an admitted call whose own work takes needed_ns: half as much again as that
+ * work, so that its answer comes within 2.5 times the work's duration under any load; at least a
+ * fiftieth of [limits] queue_wait_seconds, and at most all of it. INT64_MAX: no bound. */
+int64_t td_wait_limit(const td_config *, double needed_ns);
 /* Publishes the number of waiting jobs. Caller holds the mutex. */
 void td_scheduler_publish(td_scheduler *);
 /* Time (ns) for a job that has not begun to wait for companions: 0 unless a companion is likely, a

@@ -97,7 +97,7 @@ struct td_session {
     /* accepted steps that have not ended: their number, and the expected time including their
      * wait */
     atomic_int open_steps;
-    atomic_llong open_steps_ns, idle_ns; /* idle: when a step last found no other */
+    atomic_llong open_steps_ns;
 
     td_job flush;      /* of the watchers: at most one is queued */
     td_job *loading;   /* (turn) the job that waits for a worker */

@@ -141,13 +141,13 @@ def start(folder: Path, queue_length: int, wait_seconds: str = "0") -> tribo.Dae
     )
 
 
-async def calibrate(client: aio.Client) -> int:
-    """How many steps take CALL_SECONDS."""
+async def calibrate(client: aio.Client, call_seconds: float = CALL_SECONDS) -> int:
+    """How many steps take so long."""
     async with await client.create_session(await client.load(STACK, name="stack.xml")) as session:
         await session.step(500)
         # the median, since other load may have delayed one
         seconds = sorted([(await session.step(500)).compute_seconds for _ in range(9)])[4]
-        return max(1, int(500 * CALL_SECONDS / max(seconds, 1e-6)))
+        return max(1, int(500 * call_seconds / max(seconds, 1e-6)))
 
 
 async def overload(report: Report, daemon: tribo.Daemon, fill: int, what: str) -> None:

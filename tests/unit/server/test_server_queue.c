@@ -262,8 +262,23 @@ START_TEST(a_deadline_is_met_beside_hours_of_work_of_the_same_client)
 }
 END_TEST
 
-TEST_MAIN(lower_priorities_get_their_shares, an_equal_load_of_newcomers_is_foreseen,
-          an_idle_device_takes_as_long_as_the_job,
+START_TEST(a_call_waits_as_long_as_its_own_work_allows)
+{
+    static const struct {
+        double seconds, needed_ns;
+        int64_t limit_ns;
+    } cases[] = {{0.25, 0, 5000000},     {0.25, 1e6, 5000000},  {0.25, 6e7, 90000000},
+                 {0.25, 1e9, 250000000}, {10, 1e9, 1500000000}, {0, 1e6, INT64_MAX}};
+    td_config config = td_config_defaults();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        config.queue_wait_seconds = cases[i].seconds;
+        ck_assert_int_eq(td_wait_limit(&config, cases[i].needed_ns), cases[i].limit_ns);
+    }
+}
+END_TEST
+
+TEST_MAIN(a_call_waits_as_long_as_its_own_work_allows, lower_priorities_get_their_shares,
+          an_equal_load_of_newcomers_is_foreseen, an_idle_device_takes_as_long_as_the_job,
           a_short_job_takes_turns_with_the_long_ones_of_its_client, equal_clients_share,
           who_has_used_little_goes_before_who_has_used_much, use_of_long_ago_counts_less,
           higher_priorities_come_first_but_for_a_share,
