@@ -3,10 +3,11 @@
 
     overload.py [--rounds 3] [--seconds 5]
 
-Long calls (60 ms) and short ones (10 ms). Rounds of half the capacity and of ten times the capacity alternate; the figures are medians over
-the rounds. Goals: the p99 of accepted calls stays below three times that at half load, the work
-done is at least 90 % of the capacity, a refusal comes within 50 ms and says when to come back, and
-callers of PRIORITY_HIGH that want everything leave others their share.
+Long calls (60 ms) and short ones (10 ms). Rounds of half the capacity and of ten times the
+capacity alternate; the figures are medians over the rounds. Goals: the p99 of accepted calls stays
+below three times that at half load, the work done is at least 90 % of the capacity, a refusal comes
+within 50 ms and says when to come back, and callers of PRIORITY_HIGH that want everything leave
+others their share.
 """
 
 from __future__ import annotations
