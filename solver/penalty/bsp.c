@@ -1,85 +1,52 @@
-/* The BSP trees of bsp.h: building, inverting, placing triangles, and the three generations of
+/* The BSP trees of bsp.h: building, inverting, placing triangles, and the first two generations of
  * intersections. A side is the exact sign of exact.h; builds alone take corners within rounding as on
  * the plane. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "penalty/bsp.h"
+#include "penalty/bsp_internal.h"
 #include "penalty/exact.h"
 
-/* Parts of one triangle that wait for their turn; each split adds at most two. */
-enum { MOST_TASKS = 256 };
-
-/* Planes within this share of the corners' size are the same. */
-#define SAME_PLANE 1e-11
 /* A surface whose area vectors sum to more than this share of its area is not closed. */
 #define OPEN_SURFACE 1e-9
 
-typedef struct plane {
-    double n[4]; /* outward unit normal, offset */
-} plane;
-
-typedef struct triangle {
-    double corner[3][3];
-    plane plane;
-    bool second; /* from B */
-} triangle;
-
-typedef struct triangles {
-    triangle *items;
-    int32_t count, capacity;
-} triangles;
-
-/* A node of a tree of one generation: children by index, -1: none. */
-typedef struct node {
-    plane plane;
-    int32_t front, back;
-} node;
-
-typedef struct tree {
-    const tb_solid *solid; /* of a kept tree */
-    node *nodes;           /* in the solid's frame if kept, else in the world's */
-    int32_t count, capacity;
-} tree;
-
 /* The first generation's tree, as csg.js: every node has its own memory and its triangles. */
 typedef struct branch {
-    plane plane;
+    tb_bsp_plane plane;
     bool has_plane;
-    triangles on;
+    tb_bsp_triangles on;
     struct branch *front, *back;
 } branch;
 
-struct tb_bsp {
-    tree *trees; /* kept, by solid */
-    int32_t number_of_trees, tree_capacity;
-    tree placed[2];
-    triangles surface[2], kept[2], pool;
-    tb_overlaps_found found;
-};
-
 /* ---- triangles ---- */
 
-static bool add(triangles *list, const triangle *t)
+bool tb_bsp_add(tb_bsp_triangles *list, const tb_bsp_triangle *t)
 {
-    triangle *grown = tb_grow(list->items, list->count + 1, &list->capacity, sizeof *grown);
+    tb_bsp_triangle *grown = tb_grow(list->items, list->count + 1, &list->capacity, sizeof *grown);
     if (!grown) return false;
     list->items = grown;
     list->items[list->count++] = *t;
     return true;
 }
 
-static plane plane_of(const double corner[3][3])
+static tb_bsp_plane plane_of(const double corner[3][3])
 {
     const tb_vec3 a = tb_v3_load(corner[0]);
     const tb_vec3 n = tb_v3_normalize(
         tb_v3_cross(tb_v3_sub(tb_v3_load(corner[1]), a), tb_v3_sub(tb_v3_load(corner[2]), a)),
         tb_v3(0, 0, 0));
-    return (plane){{n.x, n.y, n.z, tb_v3_dot(n, a)}};
+    return (tb_bsp_plane){{n.x, n.y, n.z, tb_v3_dot(n, a)}};
 }
 
-static void flip(triangle *t)
+tb_bsp_plane tb_bsp_place_plane(const tb_bsp_plane *p, const tb_pose *pose, double sign)
+{
+    const tb_vec3 n = tb_m33_mul_v3(&pose->rotation, tb_v3_load(p->n));
+    const double w = p->n[3] + tb_v3_dot(n, pose->position);
+    return (tb_bsp_plane){{sign * n.x, sign * n.y, sign * n.z, sign * w}};
+}
+
+static void flip(tb_bsp_triangle *t)
 {
     double swap[3];
     memcpy(swap, t->corner[1], sizeof swap);
@@ -89,57 +56,47 @@ static void flip(triangle *t)
 }
 
 /* The surface of a solid at its pose, in the world's frame. */
-static bool place_surface(const tb_solid *solid, const tb_pose *pose, bool second, triangles *list)
+static bool place_surface(const tb_solid *solid, const tb_pose *pose, bool second,
+                          tb_bsp_triangles *list)
 {
     const tb_surface_mesh *m = &solid->surface;
     list->count = 0;
     for (int32_t i = 0; i < m->number_of_triangles; i++) {
-        triangle t = {.second = second};
+        tb_bsp_triangle t = {.second = second};
         for (int k = 0; k < 3; k++) {
             const double *x = m->vertices + 3 * (size_t)m->triangles[3 * i + k];
             tb_v3_store(t.corner[k],
                         tb_v3_add(pose->position, tb_m33_mul_v3(&pose->rotation, tb_v3_load(x))));
         }
         t.plane = plane_of((const double(*)[3])t.corner);
-        if (!add(list, &t)) return false;
+        if (!tb_bsp_add(list, &t)) return false;
     }
     return true;
 }
 
 /* m: how far a corner may be from a plane that it lies on. */
-static double rounding_of(const triangles *list)
+static double rounding_of(const tb_bsp_triangles *list)
 {
     double size = 0;
     for (int32_t i = 0; i < list->count; i++)
         for (int c = 0; c < 3; c++)
             for (int k = 0; k < 3; k++) size = fmax(size, fabs(list->items[i].corner[c][k]));
-    return SAME_PLANE * size;
+    return TB_BSP_SAME_PLANE * size;
 }
 
 /* ---- splitPolygon ---- */
 
-/* Signs of a triangle's corners at a plane, all 0 where both planes are one. The planes are compared
- * with each other, so that either order gives the same answer. */
-static void classify(const triangle *t, const plane *p, double side[3])
+void tb_bsp_classify(const tb_bsp_triangle *t, const tb_bsp_plane *p, double side[3])
 {
-    double size = fabs(p->n[3]);
-    const double *a = t->plane.n, *b = p->n;
-    const double cosine = a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-    for (int k = 0; k < 3; k++) {
-        side[k] = tb_plane_side(b, t->corner[k]);
-        size = fmax(
-            size, fmax(fabs(t->corner[k][0]), fmax(fabs(t->corner[k][1]), fabs(t->corner[k][2]))));
-    }
-    const double sign = cosine > 0 ? 1 : -1;
-    const double off =
-        fmax(fabs(a[0] - sign * b[0]), fmax(fabs(a[1] - sign * b[1]), fabs(a[2] - sign * b[2])));
-    if (off <= SAME_PLANE && fabs(a[3] - sign * b[3]) <= SAME_PLANE * (1 + size))
+    if (tb_bsp_same_plane(t, p)) {
         side[0] = side[1] = side[2] = 0;
+        return;
+    }
+    for (int k = 0; k < 3; k++) side[k] = tb_plane_side(p->n, t->corner[k]);
 }
 
-/* Parts in front of a plane and behind it, at most 3 triangles in all. */
-static void split(const triangle *t, const double side[3], triangle front[2], int *fronts,
-                  triangle back[2], int *backs)
+void tb_bsp_split(const tb_bsp_triangle *t, const double side[3], tb_bsp_triangle front[2],
+                  int *fronts, tb_bsp_triangle back[2], int *backs)
 {
     double loop[2][4][3];
     int count[2] = {0, 0};
@@ -159,7 +116,7 @@ static void split(const triangle *t, const double side[3], triangle front[2], in
     *fronts = *backs = 0;
     for (int s = 0; s < 2; s++)
         for (int k = 1; k + 1 < count[s]; k++) {
-            triangle *out = s == 0 ? &front[(*fronts)++] : &back[(*backs)++];
+            tb_bsp_triangle *out = s == 0 ? &front[(*fronts)++] : &back[(*backs)++];
             *out = *t;
             memcpy(out->corner[0], loop[s][0], sizeof out->corner[0]);
             memcpy(out->corner[1], loop[s][k], sizeof out->corner[1]);
@@ -181,38 +138,39 @@ static void branch_free(branch *b)
 /* Sorts a triangle at a plane into four lists. Corners within `on_plane` (m) count as on the plane:
  * in a build, where neighbours share corners with the plane up to rounding, a sliver in front of it
  * would stand for the whole space there. */
-static bool sort_triangle(const triangle *t, const plane *p, double on_plane, triangles *same,
-                          triangles *opposite, triangles *front, triangles *back)
+static bool sort_triangle(const tb_bsp_triangle *t, const tb_bsp_plane *p, double on_plane,
+                          tb_bsp_triangles *same, tb_bsp_triangles *opposite,
+                          tb_bsp_triangles *front, tb_bsp_triangles *back)
 {
     double side[3];
-    triangle fronts[2], backs[2];
+    tb_bsp_triangle fronts[2], backs[2];
     int nf, nb;
-    classify(t, p, side);
+    tb_bsp_classify(t, p, side);
     for (int k = 0; k < 3; k++)
         if (fabs(side[k]) <= on_plane) side[k] = 0;
     const bool any_front = side[0] > 0 || side[1] > 0 || side[2] > 0;
     const bool any_back = side[0] < 0 || side[1] < 0 || side[2] < 0;
     if (!any_front && !any_back) {
         const double *a = t->plane.n, *b = p->n;
-        return add(a[0] * b[0] + a[1] * b[1] + a[2] * b[2] > 0 ? same : opposite, t);
+        return tb_bsp_add(a[0] * b[0] + a[1] * b[1] + a[2] * b[2] > 0 ? same : opposite, t);
     }
-    if (!any_back) return add(front, t);
-    if (!any_front) return add(back, t);
-    split(t, side, fronts, &nf, backs, &nb);
+    if (!any_back) return tb_bsp_add(front, t);
+    if (!any_front) return tb_bsp_add(back, t);
+    tb_bsp_split(t, side, fronts, &nf, backs, &nb);
     bool fits = true;
-    for (int i = 0; i < nf; i++) fits = fits && add(front, &fronts[i]);
-    for (int i = 0; i < nb; i++) fits = fits && add(back, &backs[i]);
+    for (int i = 0; i < nf; i++) fits = fits && tb_bsp_add(front, &fronts[i]);
+    for (int i = 0; i < nb; i++) fits = fits && tb_bsp_add(back, &backs[i]);
     return fits;
 }
 
 /* Node.build of csg.js. */
-static branch *branch_build(branch *b, const triangles *list, double on_plane)
+static branch *branch_build(branch *b, const tb_bsp_triangles *list, double on_plane)
 {
     if (list->count == 0) return b;
     if (!b) b = calloc(1, sizeof *b);
     if (!b) return NULL;
     if (!b->has_plane) b->plane = list->items[0].plane, b->has_plane = true;
-    triangles front = {0}, back = {0};
+    tb_bsp_triangles front = {0}, back = {0};
     for (int32_t i = 0; i < list->count; i++)
         sort_triangle(&list->items[i], &b->plane, on_plane, &b->on, &b->on, &front, &back);
     b->front = branch_build(b->front, &front, on_plane);
@@ -235,16 +193,16 @@ static void branch_invert(branch *b)
 }
 
 /* Node.clipPolygons: leaves the triangles outside of the tree's solid. */
-static triangles branch_clip(const branch *b, triangles list)
+static tb_bsp_triangles branch_clip(const branch *b, tb_bsp_triangles list)
 {
-    triangles front = {0}, back = {0};
+    tb_bsp_triangles front = {0}, back = {0};
     for (int32_t i = 0; i < list.count; i++)
         sort_triangle(&list.items[i], &b->plane, 0, &front, &back, &front, &back);
     free(list.items);
     if (b->front) front = branch_clip(b->front, front);
     if (b->back) {
         back = branch_clip(b->back, back);
-        for (int32_t i = 0; i < back.count; i++) add(&front, &back.items[i]);
+        for (int32_t i = 0; i < back.count; i++) tb_bsp_add(&front, &back.items[i]);
     }
     free(back.items);
     return front;
@@ -258,16 +216,16 @@ static void branch_clip_to(branch *b, const branch *other)
     branch_clip_to(b->back, other);
 }
 
-static bool branch_all(const branch *b, triangles *list)
+static bool branch_all(const branch *b, tb_bsp_triangles *list)
 {
     if (!b) return true;
     for (int32_t i = 0; i < b->on.count; i++)
-        if (!add(list, &b->on.items[i])) return false;
+        if (!tb_bsp_add(list, &b->on.items[i])) return false;
     return branch_all(b->front, list) && branch_all(b->back, list);
 }
 
 /* A and B = not (not A or not B); with a last build of the result. */
-static bool intersect_original(tb_bsp *bsp, triangles *result)
+static bool intersect_original(tb_bsp *bsp, tb_bsp_triangles *result)
 {
     const double on_a = rounding_of(&bsp->surface[0]), on_b = rounding_of(&bsp->surface[1]);
     branch *a = branch_build(NULL, &bsp->surface[0], on_a);
@@ -277,7 +235,7 @@ static bool intersect_original(tb_bsp *bsp, triangles *result)
     branch_invert(b);
     branch_clip_to(a, b);
     branch_clip_to(b, a);
-    triangles more = {0};
+    tb_bsp_triangles more = {0};
     branch_all(b, &more);
     a = branch_build(a, &more, fmax(on_a, on_b));
     branch_invert(a);
@@ -291,22 +249,23 @@ static bool intersect_original(tb_bsp *bsp, triangles *result)
 
 /* ---- trees that are kept ---- */
 
-static int32_t add_node(tree *t, const plane *p)
+static int32_t add_node(tb_bsp_tree *t, const tb_bsp_plane *p)
 {
-    node *grown = tb_grow(t->nodes, t->count + 1, &t->capacity, sizeof *grown);
+    tb_bsp_node *grown = tb_grow(t->nodes, t->count + 1, &t->capacity, sizeof *grown);
     if (!grown) return -1;
     t->nodes = grown;
-    t->nodes[t->count] = (node){*p, -1, -1};
+    t->nodes[t->count] = (tb_bsp_node){*p, -1, -1};
     return t->count++;
 }
 
 /* The number of the subtree, -1 for none. Sets *fits to false if memory is refused. */
-static int32_t build_nodes(tree *t, const triangles *list, double on_plane, bool *fits)
+static int32_t build_nodes(tb_bsp_tree *t, const tb_bsp_triangles *list, double on_plane,
+                           bool *fits)
 {
     if (list->count == 0) return -1;
-    const plane p = list->items[0].plane;
+    const tb_bsp_plane p = list->items[0].plane;
     const int32_t index = add_node(t, &p);
-    triangles on = {0}, front = {0}, back = {0};
+    tb_bsp_triangles on = {0}, front = {0}, back = {0};
     *fits = *fits && index >= 0;
     for (int32_t i = 0; i < list->count && *fits; i++)
         *fits = sort_triangle(&list->items[i], &p, on_plane, &on, &on, &front, &back);
@@ -320,71 +279,70 @@ static int32_t build_nodes(tree *t, const triangles *list, double on_plane, bool
     return index;
 }
 
-static const tree *find_tree(tb_bsp *bsp, const tb_solid *solid)
+int32_t tb_bsp_find_tree(tb_bsp *bsp, const tb_solid *solid)
 {
     for (int32_t i = 0; i < bsp->number_of_trees; i++)
-        if (bsp->trees[i].solid == solid) return &bsp->trees[i];
-    tree *grown = tb_grow(bsp->trees, bsp->number_of_trees + 1, &bsp->tree_capacity, sizeof *grown);
-    if (!grown) return NULL;
+        if (bsp->trees[i].solid == solid) return i;
+    tb_bsp_tree *grown =
+        tb_grow(bsp->trees, bsp->number_of_trees + 1, &bsp->tree_capacity, sizeof *grown);
+    if (!grown) return -1;
     bsp->trees = grown;
-    tree *t = &bsp->trees[bsp->number_of_trees];
+    tb_bsp_tree *t = &bsp->trees[bsp->number_of_trees];
     memset(t, 0, sizeof *t);
     t->solid = solid;
     const tb_pose home = {.rotation = tb_m33_identity()};
-    triangles list = {0};
+    tb_bsp_triangles list = {0};
     bool fits = place_surface(solid, &home, false, &list);
+    t->faces = malloc(((size_t)list.count + 1) * sizeof *t->faces);
+    fits = fits && t->faces;
+    for (int32_t i = 0; i < list.count && fits; i++) t->faces[i] = list.items[i].plane;
     if (fits) build_nodes(t, &list, rounding_of(&list), &fits);
     free(list.items);
-    if (!fits) {
-        free(t->nodes);
-        return NULL;
-    }
-    bsp->number_of_trees++;
-    return t;
+    t->is_convex = true;
+    for (int32_t i = 0; i < t->count; i++) t->is_convex = t->is_convex && t->nodes[i].front < 0;
+    if (fits) return bsp->number_of_trees++;
+    free(t->nodes);
+    free(t->faces);
+    return -1;
 }
 
-/* A kept tree in the world's frame; `inverted` turns its planes and swaps its children. */
-static bool place_tree(const tree *kept, const tb_pose *pose, bool inverted, tree *placed)
+/* A kept tree in the world's frame, inverted: planes turned, children swapped. */
+static bool place_tree(const tb_bsp_tree *kept, const tb_pose *pose, tb_bsp_tree *placed)
 {
-    node *grown = tb_grow(placed->nodes, kept->count, &placed->capacity, sizeof *grown);
+    tb_bsp_node *grown = tb_grow(placed->nodes, kept->count, &placed->capacity, sizeof *grown);
     if (!grown) return false;
     placed->nodes = grown;
     placed->count = kept->count;
     for (int32_t i = 0; i < kept->count; i++) {
-        const node *from = &kept->nodes[i];
-        node *to = &placed->nodes[i];
-        const tb_vec3 n = tb_m33_mul_v3(&pose->rotation, tb_v3_load(from->plane.n));
-        const double w = from->plane.n[3] + tb_v3_dot(n, pose->position);
-        const double sign = inverted ? -1 : 1;
-        to->plane = (plane){{sign * n.x, sign * n.y, sign * n.z, sign * w}};
-        to->front = inverted ? from->back : from->front;
-        to->back = inverted ? from->front : from->back;
+        const tb_bsp_node *from = &kept->nodes[i];
+        placed->nodes[i] =
+            (tb_bsp_node){tb_bsp_place_plane(&from->plane, pose, -1), from->back, from->front};
     }
     return true;
 }
 
 /* Takes one triangle down a tree; what ends outside of the tree's solid is added to `kept`. A
  * coplanar triangle goes to the front if the normals agree. */
-static bool traverse(const tree *t, const triangle *first, triangles *kept)
+static bool traverse(const tb_bsp_tree *t, const tb_bsp_triangle *first, tb_bsp_triangles *kept)
 {
     typedef struct task {
-        triangle triangle;
+        tb_bsp_triangle triangle;
         int32_t node;
     } task;
-    task stack[MOST_TASKS];
+    task stack[TB_BSP_MOST_TASKS];
     int top = 0;
     stack[top++] = (task){*first, 0};
     while (top > 0) {
         const task x = stack[--top];
-        const node *n = &t->nodes[x.node];
-        triangle front[2], back[2];
+        const tb_bsp_node *n = &t->nodes[x.node];
+        tb_bsp_triangle front[2], back[2];
         int fronts = 0, backs = 0;
         double side[3];
-        classify(&x.triangle, &n->plane, side);
+        tb_bsp_classify(&x.triangle, &n->plane, side);
         const bool any_front = side[0] > 0 || side[1] > 0 || side[2] > 0;
         const bool any_back = side[0] < 0 || side[1] < 0 || side[2] < 0;
         if (any_front && any_back) {
-            split(&x.triangle, side, front, &fronts, back, &backs);
+            tb_bsp_split(&x.triangle, side, front, &fronts, back, &backs);
         } else {
             const double *a = x.triangle.plane.n, *b = n->plane.n;
             const bool goes_front =
@@ -397,22 +355,22 @@ static bool traverse(const tree *t, const triangle *first, triangles *kept)
         }
         for (int i = 0; i < fronts; i++) {
             if (n->front < 0) {
-                if (!add(kept, &front[i])) return false;
-            } else if (top < MOST_TASKS) {
+                if (!tb_bsp_add(kept, &front[i])) return false;
+            } else if (top < TB_BSP_MOST_TASKS) {
                 stack[top++] = (task){front[i], n->front};
             } else {
                 return false;
             }
         }
         for (int i = 0; i < backs && n->back >= 0; i++) {
-            if (top == MOST_TASKS) return false;
+            if (top == TB_BSP_MOST_TASKS) return false;
             stack[top++] = (task){back[i], n->back};
         }
     }
     return true;
 }
 
-static bool clip_list(const tree *t, const triangles *list, triangles *kept)
+static bool clip_list(const tb_bsp_tree *t, const tb_bsp_triangles *list, tb_bsp_triangles *kept)
 {
     kept->count = 0;
     for (int32_t i = 0; i < list->count; i++)
@@ -420,65 +378,38 @@ static bool clip_list(const tree *t, const triangles *list, triangles *kept)
     return true;
 }
 
-static void flip_all(triangles *list)
+static void flip_all(tb_bsp_triangles *list)
 {
     for (int32_t i = 0; i < list->count; i++) flip(&list->items[i]);
 }
 
 /* The three clips of kept trees (A18, A20): B by not A, A by not B, B by not A again. */
-static bool clip_three(tb_bsp *bsp, const triangles *a, const triangles *b, triangles *result)
+static bool clip_three(tb_bsp *bsp, const tb_bsp_triangles *a, const tb_bsp_triangles *b,
+                       tb_bsp_triangles *result)
 {
-    triangles *kept_a = &bsp->kept[0], *kept_b = &bsp->kept[1];
+    tb_bsp_triangles *kept_a = &bsp->kept[0], *kept_b = &bsp->kept[1];
     if (!clip_list(&bsp->placed[0], b, kept_b)) return false;
     flip_all(kept_b);
     for (int32_t i = 0; i < a->count; i++) flip(&a->items[i]);
     if (!clip_list(&bsp->placed[1], a, kept_a)) return false;
     if (!clip_list(&bsp->placed[0], kept_b, result)) return false;
     for (int32_t i = 0; i < kept_a->count; i++)
-        if (!add(result, &kept_a->items[i])) return false;
+        if (!tb_bsp_add(result, &kept_a->items[i])) return false;
     flip_all(result);
     return true;
 }
 
 static bool place_pair(tb_bsp *bsp, const tb_solid_pair *pair)
 {
-    const tree *a = find_tree(bsp, pair->a);
-    if (!a || !place_tree(a, &pair->pose_a, true, &bsp->placed[0])) return false;
-    const tree *b = find_tree(bsp, pair->b);
-    return b && place_tree(b, &pair->pose_b, true, &bsp->placed[1]);
-}
-
-/* Leaves the triangles whose boxes meet a box. */
-static void cull(triangles *list, const double box[6])
-{
-    int32_t kept = 0;
-    for (int32_t i = 0; i < list->count; i++) {
-        const triangle *t = &list->items[i];
-        bool meets = true;
-        for (int k = 0; k < 3 && meets; k++) {
-            const double x = t->corner[0][k], y = t->corner[1][k], z = t->corner[2][k];
-            meets = fmin(x, fmin(y, z)) <= box[3 + k] && fmax(x, fmax(y, z)) >= box[k];
-        }
-        if (meets) list->items[kept++] = *t;
-    }
-    list->count = kept;
-}
-
-static void box_of(const triangles *list, double box[6])
-{
-    for (int k = 0; k < 3; k++) box[k] = INFINITY, box[3 + k] = -INFINITY;
-    for (int32_t i = 0; i < list->count; i++)
-        for (int c = 0; c < 3; c++)
-            for (int k = 0; k < 3; k++) {
-                box[k] = fmin(box[k], list->items[i].corner[c][k]);
-                box[3 + k] = fmax(box[3 + k], list->items[i].corner[c][k]);
-            }
+    const int32_t a = tb_bsp_find_tree(bsp, pair->a), b = tb_bsp_find_tree(bsp, pair->b);
+    return a >= 0 && b >= 0 && place_tree(&bsp->trees[a], &pair->pose_a, &bsp->placed[0]) &&
+           place_tree(&bsp->trees[b], &pair->pose_b, &bsp->placed[1]);
 }
 
 /* ---- results ---- */
 
 /* False for a surface that is not closed. */
-static bool measure(const triangles *list, tb_bsp_result *r)
+static bool measure(const tb_bsp_triangles *list, tb_bsp_result *r)
 {
     tb_vec3 sum = tb_v3(0, 0, 0);
     double area = 0;
@@ -487,7 +418,7 @@ static bool measure(const triangles *list, tb_bsp_result *r)
     if (list->count == 0) return true;
     const tb_vec3 origin = tb_v3_load(list->items[0].corner[0]);
     for (int32_t i = 0; i < list->count; i++) {
-        const triangle *t = &list->items[i];
+        const tb_bsp_triangle *t = &list->items[i];
         const tb_vec3 a = tb_v3_sub(tb_v3_load(t->corner[0]), origin),
                       b = tb_v3_sub(tb_v3_load(t->corner[1]), origin),
                       c = tb_v3_sub(tb_v3_load(t->corner[2]), origin);
@@ -518,30 +449,25 @@ static tb_status by_pieces(tb_bsp *bsp, const tb_solid_pair *pair, tb_bsp_result
     return status;
 }
 
-static bool intersect(tb_bsp *bsp, tb_overlap_method method, const tb_solid_pair *pair)
+static bool intersect(tb_bsp *bsp, tb_overlap_method method, const tb_solid_pair *pairs, int32_t i)
 {
+    const tb_solid_pair *pair = &pairs[i];
+    if (method == TB_OVERLAP_TRAVERSAL) return tb_bsp_batch_intersect(bsp, i, &bsp->pool);
     if (!place_surface(pair->a, &pair->pose_a, false, &bsp->surface[0]) ||
         !place_surface(pair->b, &pair->pose_b, true, &bsp->surface[1]))
         return false;
     if (method == TB_OVERLAP_ORIGINAL) return intersect_original(bsp, &bsp->pool);
-    if (method == TB_OVERLAP_TRAVERSAL) {
-        double boxes[2][6];
-        for (int i = 0; i < 2; i++) box_of(&bsp->surface[i], boxes[i]);
-        for (int i = 0; i < 2; i++) cull(&bsp->surface[i], boxes[1 - i]);
-        if (bsp->surface[0].count + bsp->surface[1].count == 0) {
-            bsp->pool.count = 0;
-            return true;
-        }
-    }
     return place_pair(bsp, pair) && clip_three(bsp, &bsp->surface[0], &bsp->surface[1], &bsp->pool);
 }
 
 tb_status tb_bsp_intersect(tb_bsp *bsp, tb_overlap_method method, const tb_solid_pair *pairs,
                            int32_t count, tb_bsp_result *results, tb_error *error)
 {
+    const bool pieces = method == TB_OVERLAP_AUTO || method == TB_OVERLAP_PIECES;
+    if (method == TB_OVERLAP_TRAVERSAL && !tb_bsp_batch_begin(bsp, pairs, count))
+        return tb_fail_memory(error, 0, "a batch of intersections");
     for (int32_t i = 0; i < count; i++) {
-        const bool pieces = method == TB_OVERLAP_AUTO || method == TB_OVERLAP_PIECES;
-        if (!pieces && !intersect(bsp, method, &pairs[i]))
+        if (!pieces && !intersect(bsp, method, pairs, i))
             return tb_fail_memory(error, 0, "an intersection");
         if (!pieces && measure(&bsp->pool, &results[i])) continue;
         const tb_status status = by_pieces(bsp, &pairs[i], &results[i], error);
@@ -560,7 +486,10 @@ tb_status tb_bsp_create(tb_bsp **bsp, tb_error *error)
 void tb_bsp_destroy(tb_bsp *bsp)
 {
     if (!bsp) return;
-    for (int32_t i = 0; i < bsp->number_of_trees; i++) free(bsp->trees[i].nodes);
+    for (int32_t i = 0; i < bsp->number_of_trees; i++) {
+        free(bsp->trees[i].nodes);
+        free(bsp->trees[i].faces);
+    }
     free(bsp->trees);
     for (int i = 0; i < 2; i++) {
         free(bsp->placed[i].nodes);
@@ -568,6 +497,7 @@ void tb_bsp_destroy(tb_bsp *bsp)
         free(bsp->kept[i].items);
     }
     free(bsp->pool.items);
+    tb_bsp_batch_free(&bsp->batch);
     tb_overlaps_found_free(&bsp->found);
     free(bsp);
 }

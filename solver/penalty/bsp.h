@@ -2,8 +2,8 @@
  *
  * original    a tree for each solid and query; clipTo both ways, and a build of the result (csg.js)
  * reduced     trees built once; only planes and triangles are placed; no build of the result
- * traversal   trees of inverted planes in one array; the triangles of all pairs go through them in
- *             one batch, iteratively, and those outside the other solid's box never enter
+ * traversal   trees of inverted planes in one array; bodies are placed once for all pairs of a call,
+ *             and triangles go down iteratively; those outside the other solid's box never enter
  *
  * All give the surface of the overlap as triangles. A triangle is in a plane if the plane's corners
  * and its own agree about it in both directions; every other side is the exact sign of the plane's

@@ -140,6 +140,39 @@ START_TEST(flat_and_touching_cubes_agree_too)
 }
 END_TEST
 
+/* Bodies that take part in many pairs are placed once; the answers are those of each pair alone. */
+START_TEST(a_batch_gives_the_results_of_its_pairs)
+{
+    enum { BODIES = 40, MOST = BODIES * (BODIES - 1) / 2 };
+    static tb_solid_pair pairs[MOST];
+    static tb_bsp_result all[MOST];
+    tb_random random = tb_random_stream(26, 4);
+    tb_solid solids[3] = {random_star(&random), random_star(&random), cube()};
+    tb_pose poses[BODIES];
+    tb_bsp *bsp;
+    TEST_OK(tb_bsp_create(&bsp, &error), &error);
+    for (int i = 0; i < BODIES; i++) poses[i] = random_pose(&random, 1);
+    int32_t count = 0, met = 0;
+    for (int i = 0; i < BODIES; i++)
+        for (int k = i + 1; k < BODIES; k++)
+            pairs[count++] = (tb_solid_pair){&solids[i % 3], &solids[k % 3], poses[i], poses[k]};
+    TEST_OK(tb_bsp_intersect(bsp, TB_OVERLAP_TRAVERSAL, pairs, count, all, &error), &error);
+    for (int32_t i = 0; i < count; i++) {
+        const tb_bsp_result r = by(bsp, TB_OVERLAP_TRAVERSAL, &pairs[i]),
+                            p = by(bsp, TB_OVERLAP_PIECES, &pairs[i]),
+                            o = by(bsp, TB_OVERLAP_ORIGINAL, &pairs[i]);
+        ck_assert(all[i].volume == r.volume && all[i].triangles == r.triangles && !r.mended);
+        TEST_NEAR(all[i].volume, p.volume, 1e-12);
+        TEST_NEAR(all[i].volume, o.volume, 1e-12);
+        met += p.volume > 0;
+    }
+    ck_assert_int_gt(met, count / 3);
+    ck_assert_int_lt(met, count);
+    for (int i = 0; i < 3; i++) tb_solid_free(&solids[i]);
+    tb_bsp_destroy(bsp);
+}
+END_TEST
+
 START_TEST(the_sign_of_a_plane_is_exact)
 {
     const double plane[4] = {1.0 / 3, 1.0 / 7, -1.0 / 11, 0};
@@ -155,4 +188,4 @@ START_TEST(the_sign_of_a_plane_is_exact)
 END_TEST
 
 TEST_MAIN(three_generations_agree_with_the_pieces, flat_and_touching_cubes_agree_too,
-          the_sign_of_a_plane_is_exact)
+          a_batch_gives_the_results_of_its_pairs, the_sign_of_a_plane_is_exact)
