@@ -202,8 +202,9 @@ case " $* " in
             typing_extensions tqdm pytest pytest-asyncio ruff mypy types-grpcio types-protobuf
         touch "$environment/complete"
     fi
-    if ! "$python" -c 'import cffi, gymnasium' 2>/dev/null; then
-        "$python" -m pip install --quiet --disable-pip-version-check cffi gymnasium
+    if ! "$python" -c 'import cffi, gymnasium, opentelemetry.proto' 2>/dev/null; then
+        "$python" -m pip install --quiet --disable-pip-version-check cffi gymnasium \
+            opentelemetry-proto
     fi
     ;;
 esac

@@ -13,9 +13,11 @@
 # Includes name the room: "session/session.h" from server/, "common/args.h" from clients/cli/.
 
 GEN := $(BUILD)/generated
-PROTO := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
-PROTO_C := $(PROTO:%.proto=$(GEN)/%.pb-c.c)
-PROTO_OBJECTS := $(PROTO:%.proto=$(B)/generated/%.pb-c.o)
+PROTO_ALL := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
+# what the daemon serves: its clients have no use for the messages that it sends to a collector of spans
+PROTO := $(filter-out opentelemetry/%,$(PROTO_ALL))
+PROTO_C := $(PROTO_ALL:%.proto=$(GEN)/%.pb-c.c)
+PROTO_OBJECTS := $(PROTO_ALL:%.proto=$(B)/generated/%.pb-c.o)
 DESCRIPTORS := $(GEN)/descriptors.pb.inc
 EMBEDDED := $(DESCRIPTORS) $(GEN)/dashboard.inc $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
 SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/*/*.c server/*/*/*.c)))

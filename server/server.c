@@ -29,6 +29,7 @@
 #include "schedule/scheduler.h"
 #include "session/session.h"
 #include "session/uploads.h"
+#include "trace/spans.h"
 
 enum { WORKERS_MINIMUM = 2, WORKERS_MAXIMUM = 8, WORKERS_QUEUE = 256 };
 
@@ -116,6 +117,7 @@ static void refresh_metrics(void *context)
     td_metrics_set(server->metrics, TD_METRIC_DB_FAILURES, counters.failures);
     td_metrics_set(server->metrics, TD_METRIC_DB_FAILING, counters.failing);
     refresh_outbox(server);
+    td_metrics_set(server->metrics, TD_METRIC_SPANS_WAITING, td_spans_waiting(server->spans));
     const td_workers_use workers = td_workers_measure(server->workers);
     td_metrics_set(server->metrics, TD_METRIC_WORKERS_WAITING, workers.waiting);
     td_metrics_set(server->metrics, TD_METRIC_WORKERS_OLDEST, (int64_t)workers.oldest_seconds);
@@ -201,6 +203,8 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
         status = td_log_create(config->log_level, config->log_json, &server->log, error);
     if (status == TB_OK) status = td_devices_find(server, error);
     if (status == TB_OK) status = td_metrics_create(&server->metrics, error);
+    if (status == TB_OK)
+        status = td_spans_create(config, server->log, server->metrics, &server->spans, error);
     if (status == TB_OK) status = open_store(server, config, error);
     if (status == TB_OK) status = join_fleet(server, config, error);
     if (status == TB_OK) status = td_auth_create(config, server->db, &server->auth, error);
@@ -392,6 +396,7 @@ void td_server_destroy(td_server *server)
     td_programs_destroy(server->programs);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);
     if (server->auth != NULL) td_auth_destroy(server->auth);
+    td_spans_destroy(server->spans);
     db_fleet_destroy(server->fleet);
     if (server->db != NULL) db_close(server->db);
     td_memory_destroy(server->memory);

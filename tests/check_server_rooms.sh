@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # From the ground up. The folder's own files ("server/") come last: they make and end the parts.
 ORDER='db db/fleet
-server/ops server/wire server/call server/schedule server/session server/handlers
+server/ops server/trace server/wire server/call server/schedule server/session server/handlers
 server/transport/http server/transport/grpc server
 clients/cli/common clients/cli/remote clients/cli/simulation clients/cli/run clients/cli/grasp
 clients/cli/bench clients/cli/demo clients/cli/info clients/cli/scene clients/cli/server

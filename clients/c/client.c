@@ -81,6 +81,27 @@ static bool copy_key(tbc_client *client, const char *key)
     return client->authorization != NULL;
 }
 
+/* Whether libnghttp2 takes the text: a header that it refuses would fail every call. */
+static bool is_header_value(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~') return false;
+    return *text != '\0';
+}
+
+/* Keeps the trace context where it is one; false without memory. */
+static bool copy_trace(tbc_client *client, const tbc_options *options)
+{
+    const char *const given[2] = {options->traceparent, options->tracestate};
+    char **const kept[2] = {&client->traceparent, &client->tracestate};
+    for (int i = 0; i < 2; i++) {
+        if (given[i] == NULL || !is_header_value(given[i])) continue;
+        *kept[i] = strdup(given[i]);
+        if (*kept[i] == NULL) return false;
+    }
+    return true;
+}
+
 /* A connection that is held is not freed. */
 static void hold(tbc_line *line)
 {
@@ -201,11 +222,13 @@ static tb_status client_make(const tbc_options *options, tbc_client **made, tb_e
     client->timeout = options->timeout;
     client->attempts = options->attempts > 1 ? options->attempts : 1;
     client->address = strdup(options->address);
-    if (client->address == NULL ||
+    if (client->address == NULL || !copy_trace(client, options) ||
         (options->api_key != NULL && !copy_key(client, options->api_key)))
         return tb_fail_memory(error, 0, "a client");
     client->target.address = client->address;
     client->target.message_bytes = options->message_bytes;
+    client->target.traceparent = client->traceparent;
+    client->target.tracestate = client->tracestate;
     tbc_host_of(client->address, client->target.host);
     const tb_status status = load_certificates(options, &client->target, error);
     if (status != TB_OK) return status;
@@ -248,6 +271,8 @@ void tbc_disconnect(tbc_client *client)
     pthread_mutex_destroy(&client->connecting);
     pthread_mutex_destroy(&client->lock);
     free(client->authorization);
+    free(client->traceparent);
+    free(client->tracestate);
     free(client->address);
     free(client);
 }

@@ -63,6 +63,7 @@ typedef struct tbc_target {
     char host[TBC_REASON_SIZE];                   /* for :authority and the server's certificate */
     gnutls_certificate_credentials_t credentials; /* NULL: plain text */
     size_t message_bytes;
+    const char *traceparent, *tracestate; /* headers of every call; NULL: none */
 } tbc_target;
 
 /* Connects until the deadline; the socket is non-blocking. -1 with the reason. */
@@ -178,7 +179,8 @@ bool tbc_exchange_has_message(const tbc_exchange *);
 /* ---- client.c ---- */
 
 struct tbc_client {
-    char *address, *authorization; /* "Bearer ...", or NULL */
+    char *address, *authorization;  /* "Bearer ...", or NULL */
+    char *traceparent, *tracestate; /* or NULL */
     tbc_target target;
     double timeout;
     int32_t attempts;

@@ -9,7 +9,7 @@
 
 #include "client_internal.h"
 
-enum { MOST_HEADERS = 10 };
+enum { MOST_HEADERS = 12 };
 
 /* ---- the end ---- */
 
@@ -241,6 +241,10 @@ static bool submit(tbc_exchange *x, const char *path, const char *authorization,
         headers[count] = header("authorization", authorization);
         headers[count++].flags = NGHTTP2_NV_FLAG_NO_INDEX;
     }
+    if (line->target.traceparent != NULL)
+        headers[count++] = header("traceparent", line->target.traceparent);
+    if (line->target.tracestate != NULL)
+        headers[count++] = header("tracestate", line->target.tracestate);
     const nghttp2_data_provider provider = {.source.ptr = x, .read_callback = read_request};
     x->stream = nghttp2_submit_request(line->session, NULL, headers, count, &provider, x);
     return x->stream > 0;

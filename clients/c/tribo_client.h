@@ -36,6 +36,8 @@ typedef struct tbc_options {
     double connect_timeout; /* s, tbc_connect waits at most so long for the server */
     int32_t attempts;       /* calls that are safe to repeat are tried so often; 1: once */
     size_t message_bytes;   /* largest message */
+    /* W3C trace context sent with every call, as the headers' values; NULL: none */
+    const char *traceparent, *tracestate;
 } tbc_options;
 
 tbc_options tbc_options_defaults(void);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "call/auth.h"
 #include "ops/daemon.h"
+#include "trace/spans.h"
 
 /* Whether the method knows of the call. Leaves FRESH once, so that either the first message or the
  * cancellation comes first, and never both. */
@@ -24,6 +25,10 @@ void td_call_init(td_call *call, const td_call_transport *transport, td_server *
     atomic_init(&call->gone, false);
     atomic_init(&call->finished, false);
     atomic_init(&call->stage, STAGE_FRESH);
+    atomic_init(&call->work.queued_ns, 0);
+    atomic_init(&call->work.started_ns, 0);
+    atomic_init(&call->work.finished_ns, 0);
+    atomic_init(&call->work.device, NULL);
 }
 
 void td_call_hold(td_call *call)
@@ -51,16 +56,58 @@ void td_call_send(td_call *call, const ProtobufCMessage *response)
     if (count_message(call)) call->transport->send(call, response);
 }
 
+void td_call_worked(td_call *call, const char *device, int64_t queued_ns, int64_t started_ns,
+                    int64_t finished_ns)
+{
+    if (call->server->spans == NULL || call->method->client_streaming) return;
+    atomic_store_explicit(&call->work.queued_ns, queued_ns, memory_order_relaxed);
+    atomic_store_explicit(&call->work.started_ns, started_ns, memory_order_relaxed);
+    atomic_store_explicit(&call->work.finished_ns, finished_ns, memory_order_relaxed);
+    atomic_store_explicit(&call->work.device, device, memory_order_release);
+}
+
 /* One line for the call's span. Spans that the client does not record are lines for debugging. */
 static void log_span(const td_call *call, tb_status status, double seconds)
 {
     const td_trace *trace = &call->trace;
-    td_log_write(call->server->log, trace->sampled ? TB_LOG_INFO : TB_LOG_DEBUG, "call.finished",
+    const bool recorded = trace->given && trace->sampled;
+    td_log_write(call->server->log, recorded ? TB_LOG_INFO : TB_LOG_DEBUG, "call.finished",
                  "trace_id=%s span_id=%s parent_span_id=%s service=%s method=%s transport=%s "
                  "status=%s seconds=%.6f peer=%s",
                  trace->id, trace->span_id, trace->parent_id, call->method->service,
                  call->method->name, call->transport->name, tb_status_name(status), seconds,
                  call->peer);
+}
+
+/* The call's span for the collector. */
+static void send_span(const td_call *call, tb_status status, int64_t end_ns)
+{
+    const char *device = atomic_load_explicit(&call->work.device, memory_order_acquire);
+    td_span span = {.trace = call->trace,
+                    .service = call->method->service,
+                    .method = call->method->name,
+                    .transport = call->transport->name,
+                    .status = status,
+                    .start_ns = call->arrival_ns,
+                    .end_ns = end_ns,
+                    .queued_ns = atomic_load(&call->work.queued_ns),
+                    .started_ns = atomic_load(&call->work.started_ns),
+                    .finished_ns = atomic_load(&call->work.finished_ns),
+                    .device = device};
+    memcpy(span.peer, call->peer, sizeof span.peer);
+    td_spans_add(call->server->spans, &span);
+}
+
+static void trace_call(td_call *call, tb_status status, int64_t end_ns)
+{
+    td_trace *trace = &call->trace;
+    const double seconds = (double)(end_ns - call->arrival_ns) * 1e-9;
+    if (!trace->given) td_spans_begin(call->server->spans, trace);
+    if (trace->given || trace->sampled) log_span(call, status, seconds);
+    if (!trace->sampled) return;
+    td_metrics_trace(call->server->metrics, call->method->service, call->method->name,
+                     call->transport->name, seconds, trace->id, trace->span_id);
+    if (call->server->spans != NULL) send_span(call, status, end_ns);
 }
 
 void td_call_finish(td_call *call, tb_status status, const tb_error *error, double retry_after)
@@ -70,13 +117,10 @@ void td_call_finish(td_call *call, tb_status status, const tb_error *error, doub
     if (atomic_load(&call->stage) == STAGE_BEGUN)
         td_metrics_add(metrics, TD_METRIC_CALLS_IN_FLIGHT, -1);
     if (call->method != NULL) {
-        const double seconds = (double)(td_monotonic_ns() - call->arrival_ns) * 1e-9;
+        const int64_t end_ns = td_monotonic_ns();
         td_metrics_call(metrics, call->method->service, call->method->name, call->transport->name,
-                        status, seconds);
-        if (call->trace.given) log_span(call, status, seconds);
-        if (call->trace.sampled)
-            td_metrics_trace(metrics, call->method->service, call->method->name,
-                             call->transport->name, seconds, call->trace.id, call->trace.span_id);
+                        status, (double)(end_ns - call->arrival_ns) * 1e-9);
+        trace_call(call, status, end_ns);
     }
     call->transport->finish(call, status, error, retry_after);
 }

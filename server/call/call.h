@@ -16,8 +16,8 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdatomic.h>
 
-#include "call/trace.h"
 #include "ops/config.h"
+#include "trace/trace.h"
 #include "tribo.h"
 #include "wire/request.h"
 
@@ -67,6 +67,12 @@ typedef struct td_call_transport {
     const char *name;           /* "grpc", "http": for the metrics */
 } td_call_transport;
 
+/* Times of the device's job that a call waited for, monotonic; 0: there was none. */
+typedef struct td_call_work {
+    atomic_llong queued_ns, started_ns, finished_ns;
+    const char *_Atomic device; /* its name, as long as the daemon lives */
+} td_call_work;
+
 /* The part of a call that all transports share; a transport embeds it as its first member. */
 struct td_call {
     const td_call_transport *transport;
@@ -76,7 +82,8 @@ struct td_call {
     int64_t arrival_ns;  /* monotonic, when its headers were there */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
     char peer[64];       /* address, for logs */
-    td_trace trace;      /* the client's, for logs */
+    td_trace trace;      /* the client's, or one that begins here, for logs and spans */
+    td_call_work work;   /* for spans */
     /* The transport's thread was otherwise idle when this message arrived, so the thread may work
      * on it for some microseconds. */
     bool at_leisure;
@@ -113,6 +120,10 @@ static inline int td_call_queued(td_call *call)
 }
 /* True if the client still waits: it has not gone, and the deadline is after `now_ns`. */
 bool td_call_wanted(td_call *, int64_t now_ns);
+/* Notes when a device worked for the call, the latest time if it did several times. A call that sends a
+ * stream of requests has no such times of its own and keeps none. */
+void td_call_worked(td_call *, const char *device, int64_t queued_ns, int64_t started_ns,
+                    int64_t finished_ns);
 
 /* ---- for transports ---- */
 

@@ -400,6 +400,33 @@ bool td_address_parse(const char *address, char *host, uint16_t *port)
     return true;
 }
 
+bool td_url_parse(const char *url, td_url *parsed)
+{
+    static const char *const SCHEMES[] = {"http://", "https://"};
+    char authority[TD_CONFIG_TEXT_SIZE + 8];
+    *parsed = (td_url){0};
+    parsed->tls = strncmp(url, SCHEMES[1], strlen(SCHEMES[1])) == 0;
+    const char *scheme = SCHEMES[parsed->tls];
+    if (strncmp(url, scheme, strlen(scheme)) != 0 || strlen(url) >= TD_CONFIG_TEXT_SIZE)
+        return false;
+    for (const char *c = url; *c != '\0'; c++)
+        if (*c <= ' ' || *c > '~' || strchr("?#@", *c) != NULL) return false;
+    url += strlen(scheme);
+    const size_t length = strcspn(url, "/");
+    const char *path = url + length;
+    snprintf(authority, sizeof authority, "%.*s", (int)length, url);
+    /* a port follows the last colon outside of brackets */
+    const char *bracket = strrchr(authority, ']'), *colon = strrchr(authority, ':');
+    if (colon == NULL || colon < bracket)
+        snprintf(authority + length, sizeof authority - length, ":%d", parsed->tls ? 443 : 80);
+    if (!td_address_parse(authority, parsed->host, &parsed->port) || parsed->port == 0)
+        return false;
+    size_t kept = strlen(path);
+    while (kept > 0 && path[kept - 1] == '/') kept--;
+    memcpy(parsed->path, path, kept);
+    return true;
+}
+
 static tb_status check_address(const char *name, const char *address, tb_error *error)
 {
     char host[TD_CONFIG_TEXT_SIZE];
@@ -449,6 +476,16 @@ static tb_status check_outbox(const td_config *c, tb_error *error)
     return TB_OK;
 }
 
+static tb_status check_otlp(const td_config *c, tb_error *error)
+{
+    td_url ignored;
+    if (*c->otlp_endpoint == '\0' || td_url_parse(c->otlp_endpoint, &ignored)) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, "otlp.endpoint",
+                         "[otlp] endpoint = '%s' must be http://HOST:PORT or https://HOST:PORT, "
+                         "with or without a path",
+                         c->otlp_endpoint);
+}
+
 tb_status td_config_check(const td_config *c, tb_error *error)
 {
     const size_t socket_limit = sizeof((struct sockaddr_un *)NULL)->sun_path - 1;
@@ -474,5 +511,6 @@ tb_status td_config_check(const td_config *c, tb_error *error)
                              ", so the largest request could never be read",
                              c->unpack_bytes, c->message_bytes);
     status = check_outbox(c, error);
+    if (status == TB_OK) status = check_otlp(c, error);
     return status == TB_OK ? td_replica_check(c, error) : status;
 }

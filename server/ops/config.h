@@ -85,6 +85,12 @@ typedef struct td_config {
     char fleet_replica[TD_CONFIG_TEXT_SIZE], fleet_addresses[TD_CONFIG_TEXT_SIZE];
     char fleet_outbox[TD_CONFIG_TEXT_SIZE]; /* URL of the fleet's database; "": none */
     char fleet_node[TD_CONFIG_TEXT_SIZE];   /* name of this daemon in it; "": the host's */
+    /* [otlp] see ../trace/spans.h */
+    char otlp_endpoint[TD_CONFIG_TEXT_SIZE]; /* URL of a collector; "": no spans */
+    char otlp_ca[TD_CONFIG_TEXT_SIZE];       /* PEM file; "": the machine's authorities */
+    char otlp_service[TD_CONFIG_TEXT_SIZE];  /* service.name of the spans */
+    double otlp_root_ratio;                  /* of the calls without traceparent */
+    int32_t otlp_queue_spans;
 } td_config;
 
 td_config td_config_defaults(void);
@@ -116,5 +122,17 @@ void td_config_keep_fixed(td_config *, const td_config *running,
 /* Splits "host:port" or "[::1]:port"; all interfaces are 0.0.0.0 or [::]. `host` holds at least
  * TD_CONFIG_TEXT_SIZE bytes. False for any other form. */
 bool td_address_parse(const char *address, char *host, uint16_t *port);
+
+/* Parts of "http://HOST:PORT/PATH" or "https://...". */
+typedef struct td_url {
+    bool tls;
+    char host[TD_CONFIG_TEXT_SIZE]; /* without the brackets of an IPv6 address */
+    uint16_t port;
+    char path[TD_CONFIG_TEXT_SIZE]; /* "" or "/...", without a slash at the end */
+} td_url;
+
+/* Without a port it is the scheme's. False for any other form: user names, queries and fragments are
+ * none of an address that is configured. */
+bool td_url_parse(const char *url, td_url *);
 
 #endif

@@ -159,6 +159,17 @@
       "PostgreSQL that gets the runs and benchmarks of all daemons of a fleet: "                   \
       "postgresql://USER@HOST/DATABASE, the password by PGPASSWORD or PGPASSFILE; empty: none")    \
     X(fleet, node, fleet_node, TEXT, "", 0, 0, FIXED,                                              \
-      "name of this daemon in the fleet's database; empty: the host's name")
+      "name of this daemon in the fleet's database; empty: the host's name")                       \
+    X(otlp, endpoint, otlp_endpoint, TEXT, "", 0, 0, FIXED,                                        \
+      "collector that gets the spans of calls by OTLP/HTTP, such as http://localhost:4318; "       \
+      "/v1/traces is appended; headers by OTEL_EXPORTER_OTLP_HEADERS; empty: none")                \
+    X(otlp, ca, otlp_ca, TEXT, "", 0, 0, FIXED,                                                    \
+      "PEM file with the authorities of an https endpoint; empty: the machine's")                  \
+    X(otlp, service, otlp_service, TEXT, "tribod", 0, 0, FIXED, "service.name of the spans")       \
+    X(otlp, root_ratio, otlp_root_ratio, NUMBER, "1", 0, 1, FIXED,                                 \
+      "share of the calls without traceparent that begin a trace; a call with one follows its "    \
+      "caller")                                                                                    \
+    X(otlp, queue_spans, otlp_queue_spans, INTEGER, "2048", 1, 1000000, FIXED,                     \
+      "spans that wait for the collector; further ones are dropped and counted")
 
 #endif

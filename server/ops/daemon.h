@@ -29,6 +29,7 @@ typedef struct td_http td_http;             /* http.h */
 typedef struct td_pool td_pool;             /* pool.h */
 typedef struct td_programs td_programs;     /* programs.h */
 typedef struct td_memory td_memory;         /* memory.h */
+typedef struct td_spans td_spans;           /* spans.h */
 struct db;                                  /* ../db/db.h */
 struct db_fleet;                            /* ../db/fleet/fleet.h */
 
@@ -38,6 +39,7 @@ struct td_server {
     td_clock clock;
     td_log *log;
     td_metrics *metrics;
+    td_spans *spans; /* NULL without [otlp] endpoint */
     td_auth *auth;
     td_device devices[TD_DEVICES]; /* the processors last */
     int32_t number_of_devices;

@@ -57,6 +57,11 @@ typedef struct td_metrics td_metrics;
     X(OUTBOX_FAILURES, "tribod_outbox_failures_total", counter, "Attempts to send that failed")    \
     X(OUTBOX_SKEW, "tribod_outbox_clock_skew_seconds", gauge,                                      \
       "Clock of this node minus that of the fleet's database")                                     \
+    X(SPANS_WAITING, "tribod_spans_waiting", gauge, "Spans waiting for the collector")             \
+    X(SPANS_SENT, "tribod_spans_sent_total", counter, "Calls whose spans the collector took")      \
+    X(SPANS_DROPPED, "tribod_spans_dropped_total", counter, "Calls whose spans were lost")         \
+    X(SPANS_FAILURES, "tribod_spans_failures_total", counter,                                      \
+      "Requests that the collector failed")                                                        \
     X(LAST_EXIT, "tribod_last_exit_status", gauge,                                                 \
       "Exit status of the process before, -1: it was killed, -2: there was none")
 

@@ -46,6 +46,9 @@ static void count_end(td_scheduler *s, td_job *job)
     if (job->compute_ns > 0)
         td_metrics_observe(s->metrics, slices ? TD_HISTOGRAM_JOB_COMPUTE : TD_HISTOGRAM_COMPUTE,
                            1e-9 * (double)job->compute_ns);
+    if (job->call != NULL)
+        td_call_worked(job->call, s->own != NULL ? s->own->name : "cpu", job->queued_ns,
+                       job->started_ns, job->finished_ns);
     atomic_fetch_add_explicit(&s->jobs_done, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->wait_ns, job->started_ns - job->queued_ns, memory_order_relaxed);
 }

@@ -51,6 +51,9 @@ tb_status remote_connect(const remote_options *options, tbc_client **client, tb_
     o.address = remote_address(options);
     o.api_key = options->key != NULL ? options->key : getenv("TRIBO_API_KEY");
     if (o.api_key != NULL && o.api_key[0] == '\0') o.api_key = NULL;
+    /* a process within a trace has its context in the environment */
+    o.traceparent = getenv("TRACEPARENT");
+    o.tracestate = getenv("TRACESTATE");
     o.timeout = options->timeout;
     o.connect_timeout = CONNECT_S;
     if (options->attempts > 0) o.attempts = options->attempts;

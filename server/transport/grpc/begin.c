@@ -121,6 +121,8 @@ void rpc_begin_header(rpc_call *call, const uint8_t *name, size_t name_size, con
         take_authorization(head, value, size);
     } else if (is_named(name, name_size, "traceparent")) {
         td_trace_read(&call->base.trace, (const char *)value, size);
+    } else if (is_named(name, name_size, "tracestate")) {
+        td_trace_read_state(&call->base.trace, (const char *)value, size);
     } else if ((call->rpc->forwarding_lengths >> (name_size < 63 ? name_size : 63) & 1) != 0 &&
                td_edge_forwards(call->rpc->server->config, (const char *)name, name_size)) {
         head->forwarded = true;

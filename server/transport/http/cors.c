@@ -46,6 +46,6 @@ void http_cors(const http_exchange *x, struct MHD_Response *response)
                             "Connect-Protocol-Version, Connect-Timeout-Ms, "
                             "Connect-Content-Encoding, Connect-Accept-Encoding, Grpc-Timeout, "
                             "Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, X-User-Agent, "
-                            "Traceparent, Tribo-Arrays");
+                            "Traceparent, Tracestate, Tribo-Arrays");
     MHD_add_response_header(response, "Access-Control-Max-Age", "7200");
 }

@@ -323,6 +323,8 @@ static void read_format(http_exchange *x)
     read_timeout(x);
     const char *traceparent = http_header(x, "traceparent");
     if (traceparent != NULL) td_trace_read(&x->call.trace, traceparent, strlen(traceparent));
+    const char *tracestate = http_header(x, "tracestate");
+    if (tracestate != NULL) td_trace_read_state(&x->call.trace, tracestate, strlen(tracestate));
 
     const char *version = http_header(x, "Connect-Protocol-Version");
     if (version != NULL && strcmp(version, "1") != 0)

@@ -1,7 +1,7 @@
 /* W3C's header traceparent: accepted and ignored values. */
 #include <string.h>
 
-#include "call/trace.h"
+#include "trace/trace.h"
 #include "test_util.h"
 
 #define ID     "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -57,4 +57,26 @@ START_TEST(other_values_are_ignored)
 }
 END_TEST
 
-TEST_MAIN(a_trace_is_read, other_values_are_ignored)
+START_TEST(tracestate_is_kept_in_either_order)
+{
+    td_trace trace = {0};
+    char wide[TD_TRACE_STATE_BYTES + 1];
+    td_trace_read_state(&trace, "a=1", 3);
+    td_trace_read(&trace, "00-" ID "-" PARENT "-01", 55);
+    td_trace_read_state(&trace, "b=2,c=3", 7);
+    ck_assert(trace.given && trace.sampled);
+    ck_assert_str_eq(trace.state, "a=1,b=2,c=3");
+
+    memset(wide, 'x', sizeof wide);
+    td_trace_read_state(&trace, wide, sizeof wide);
+    ck_assert_str_eq(trace.state, "");
+    td_trace_read_state(&trace, wide, sizeof wide - 1);
+    ck_assert_uint_eq(strlen(trace.state), TD_TRACE_STATE_BYTES);
+    td_trace_read_state(&trace, "a=1", 3);
+    ck_assert_str_eq(trace.state, "");
+    td_trace_read_state(&trace, "a=\xff", 3);
+    ck_assert_str_eq(trace.state, "");
+}
+END_TEST
+
+TEST_MAIN(a_trace_is_read, other_values_are_ignored, tracestate_is_kept_in_either_order)

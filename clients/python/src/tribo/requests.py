@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
@@ -126,7 +127,13 @@ class Connection:
         self.credentials = credentials
         self.timeout = timeout
         #: metadata of every call
-        self.metadata = [("authorization", f"Bearer {api_key}")] if api_key else None
+        self.metadata = [("authorization", f"Bearer {api_key}")] if api_key else []
+        # a process within a trace has its context in the environment
+        # (opentelemetry.io/docs/specs/otel/context/env-carriers)
+        for name in ("traceparent", "tracestate"):
+            value = os.environ.get(name.upper(), "")
+            if value and value.isascii() and value.isprintable():
+                self.metadata.append((name, value))
         self.channel_options: list[tuple[str, object]] = [
             ("grpc.max_receive_message_length", message_bytes),
             ("grpc.max_send_message_length", message_bytes),

@@ -55,6 +55,11 @@ addresses = {{ include "tribod.name" . }}-{}.{{ include "tribod.name" . }}-headl
 {{- if and (lookup "v1" "Namespace" "" $release.Release.Namespace) (not (lookup "v1" "Secret" $release.Release.Namespace (index . 2))) }}{{ fail (printf "%s: there is no secret %s in the namespace %s" (index . 1) (index . 2) $release.Release.Namespace) }}{{ end }}
 {{- end }}
 
+{{- define "tribod.otlpPort" -}}
+{{- $url := urlParse .Values.otlp.endpoint -}}
+{{ regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) }}
+{{- end }}
+
 {{- define "tribod.outboxPort" -}}
 {{ regexFind ":[0-9]+$" (urlParse .Values.outbox.url).host | trimPrefix ":" | default "5432" }}
 {{- end }}
