@@ -88,6 +88,7 @@ typedef struct tb_shape_info {
     bool collides;                      /* with anything at all */
     int32_t group;                      /* as the scene gives it */
     double friction;
+    double restitution, tangential_restitution; /* of the normal and of the tangents, 0 to 1 */
     bool has_colour;
     double colour[4];     /* red, green, blue, opacity, 0 to 1 */
     const char *material; /* "": none; the model's */

@@ -161,6 +161,8 @@ static Tribo__V1__ShapeInfo **shapes_of(td_wire *wire, const tb_model *model,
         m->n_colour = info->has_colour ? 4 : 0;
         m->material = lend(info->material);
         m->friction = info->friction;
+        m->restitution = info->restitution;
+        m->tangential_restitution = info->tangential_restitution;
         if (info->mesh >= 0) m->mesh_sha256 = lend(digests[info->mesh]);
         if (info->height_field >= 0) m->mesh_sha256 = lend(digests[n->meshes + info->height_field]);
     }

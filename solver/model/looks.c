@@ -44,6 +44,8 @@ tb_status tb_model_shape_info(const tb_model *model, int32_t index, tb_shape_inf
     memcpy(info->size, shape->size, sizeof info->size);
     info->group = look->group;
     info->friction = shape->surface.friction;
+    info->restitution = shape->surface.restitution;
+    info->tangential_restitution = shape->surface.tangential_restitution;
     info->has_colour = look->has_colour;
     memcpy(info->colour, look->colour, sizeof info->colour);
     info->material = look->material;

@@ -184,6 +184,8 @@ START_TEST(relations_that_make_no_sense_are_refused)
         {CONTACT("<pair geom1='ga' geom2='gb' condim='6' friction='1 1 1 .1 .2'/>"), TB_UNSUPPORTED,
          "two different rolling"},
         {CONTACT("<pair geom1='ga' geom2='gb' adhesion='-2'/>"), TB_INVALID_ARGUMENT, "adhesion"},
+        {CONTACT("<pair geom1='ga' geom2='gb' tangential_restitution='2'/>"), TB_INVALID_ARGUMENT,
+         "tangential_restitution is 2"},
         {CONTACT("<exclude body1='a'/>"), TB_INVALID_ARGUMENT, "'body2' is missing"},
         {CONTACT("<exclude body1='a' body2='x'/>"), TB_NOT_FOUND, "there is no body 'x'"},
         {CONTACT("<glue/>"), TB_INVALID_ARGUMENT, "glue: unknown element in 'contact'"},

@@ -266,6 +266,36 @@ START_TEST(height_fields_are_scaled_to_their_range)
 }
 END_TEST
 
+START_TEST(geoms_and_pairs_rebound_as_written)
+{
+    mjcf_case c = mjcf_load(
+        MJCF("<default><geom restitution='.5'/><pair tangential_restitution='.75'/>"
+             "<default class='ball'><geom tangential_restitution='.25'/></default></default>"
+             "<worldbody><geom name='floor' type='plane' size='1 1 1'/>"
+             "<body name='b' pos='0 0 2'><freejoint/>"
+             "<geom name='a' size='.1' class='ball'/></body>"
+             "<body pos='0 0 3'><freejoint/><geom name='g' size='.1' restitution='1'/></body>"
+             "</worldbody><contact><pair geom1='a' geom2='g' restitution='.125'/></contact>"));
+    const tb_surface *floor = &c.model->shapes[mjcf_index(&c, TB_HANDLE_SHAPE, "floor")].surface;
+    const tb_surface *a = &c.model->shapes[mjcf_index(&c, TB_HANDLE_SHAPE, "a")].surface;
+    const tb_surface *g = &c.model->shapes[mjcf_index(&c, TB_HANDLE_SHAPE, "g")].surface;
+    tb_shape_info info;
+    TEST_NEAR(floor->restitution, 0.5, 0);
+    TEST_NEAR(floor->tangential_restitution, 0, 0);
+    TEST_NEAR(a->restitution, 0.5, 0);
+    TEST_NEAR(a->tangential_restitution, 0.25, 0);
+    TEST_NEAR(g->restitution, 1, 0);
+    ck_assert_int_eq(c.model->number_of_pairs, 1);
+    TEST_NEAR(c.model->pairs[0].surface.restitution, 0.125, 0);
+    TEST_NEAR(c.model->pairs[0].surface.tangential_restitution, 0.75, 0);
+    ck_assert(c.model->has_tangential_restitution);
+    TEST_OK(tb_model_shape_info(c.model, mjcf_index(&c, TB_HANDLE_SHAPE, "a"), &info), NULL);
+    TEST_NEAR(info.restitution, 0.5, 0);
+    TEST_NEAR(info.tangential_restitution, 0.25, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
 START_TEST(geoms_and_assets_that_make_no_sense_are_refused)
 {
     static const struct {
@@ -284,6 +314,11 @@ START_TEST(geoms_and_assets_that_make_no_sense_are_refused)
         {WORLD("<geom size='1' friction='-1'/>"), TB_INVALID_ARGUMENT, "negative"},
         {WORLD("<geom size='1' contype='1.5'/>"), TB_INVALID_ARGUMENT, "contype"},
         {WORLD("<geom size='1' adhesion='-1'/>"), TB_INVALID_ARGUMENT, "adhesion is less than 0"},
+        {WORLD("<geom size='1' restitution='1.5'/>"), TB_INVALID_ARGUMENT,
+         "restitution is 1.5, not from 0 to 1"},
+        {WORLD("<geom size='1' tangential_restitution='-1'/>"), TB_INVALID_ARGUMENT,
+         "tangential_restitution is -1, not from 0 to 1"},
+        {WORLD("<geom size='1' restitution='nan'/>"), TB_INVALID_ARGUMENT, "restitution"},
         {WORLD("<geom size='1' surfacevel='1 0 0 0 0 0 0'/>"), TB_INVALID_ARGUMENT, "surfacevel"},
         {WORLD("<geom size='1' colour='1'/>"), TB_INVALID_ARGUMENT, "unknown attribute 'colour'"},
         {WORLD("<geom size='1'><plugin/></geom>"), TB_UNSUPPORTED, "plugins"},
@@ -331,4 +366,5 @@ TEST_MAIN(surfaces_have_mujocos_defaults_and_units, masses_come_from_density_or_
           geoms_that_are_only_seen_are_left_out, contact_can_be_disabled,
           inline_meshes_are_moved_turned_and_scaled, sdf_of_points_without_faces_is_their_hull,
           mesh_files_are_found_by_meshdir_and_named_by_their_stem,
-          height_fields_are_scaled_to_their_range, geoms_and_assets_that_make_no_sense_are_refused)
+          height_fields_are_scaled_to_their_range, geoms_and_pairs_rebound_as_written,
+          geoms_and_assets_that_make_no_sense_are_refused)

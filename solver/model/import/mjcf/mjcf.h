@@ -487,6 +487,8 @@ tb_status mjcf_read_keyframes(mjcf *m);
  * acceleration |M^-1 J'| of a unit force. The caller frees both arrays. */
 tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
 
+/* restitution and tangential_restitution: attributes of Tribod, which MuJoCo has not */
+tb_status mjcf_restitution(mjcf *m, const mjcf_element *element, tb_surface *surface);
 /* adhesion and gap */
 tb_status mjcf_adhesion(mjcf *m, const mjcf_element *element, tb_surface *surface);
 /* surface of a contact of `condim` with MuJoCo's sliding, torsional and rolling coefficients */

@@ -10,7 +10,7 @@ static const mjcf_words GEOM = {
     .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
             "condim "
             "group friction mass density shellinertia hfield mesh fitscale priority fluidshape "
-            "fluidcoef surfacevel adhesion gap material rgba",
+            "fluidcoef surfacevel adhesion gap restitution tangential_restitution material rgba",
     .silent = "castshadow user",
     .soft = "solmix solref solimp margin",
 };
@@ -69,6 +69,19 @@ tb_status mjcf_adhesion(mjcf *m, const mjcf_element *element, tb_surface *surfac
                        field);
 }
 
+tb_status mjcf_restitution(mjcf *m, const mjcf_element *element, tb_surface *surface)
+{
+    static const char *const NAMES[] = {"restitution", "tangential_restitution"};
+    double *const numbers[] = {&surface->restitution, &surface->tangential_restitution};
+    for (int i = 0; i < 2; i++) {
+        MJCF_TRY(mjcf_number(m, element, NAMES[i], numbers[i]));
+        if (!(*numbers[i] >= 0 && *numbers[i] <= 1))
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, NAMES[i],
+                               "%s is %g, not from 0 to 1", NAMES[i], *numbers[i]);
+    }
+    return TB_OK;
+}
+
 static tb_status read_surface(mjcf *m, const mjcf_element *element, tb_surface *surface)
 {
     double friction[3] = {1, 0.005, 0.0001};
@@ -82,6 +95,7 @@ static tb_status read_surface(mjcf *m, const mjcf_element *element, tb_surface *
     }
     MJCF_TRY(
         mjcf_surface(m, element->node, condim, friction[0], friction[1], friction[2], surface));
+    MJCF_TRY(mjcf_restitution(m, element, surface));
     return mjcf_adhesion(m, element, surface);
 }
 

@@ -4,7 +4,8 @@
 #include "model/import/mjcf/mjcf.h"
 
 static const mjcf_words PAIR = {
-    .used = "name class geom1 geom2 condim friction adhesion gap",
+    .used = "name class geom1 geom2 condim friction adhesion gap restitution "
+            "tangential_restitution",
     .soft = "solref solimp solreffriction margin",
 };
 
@@ -84,6 +85,7 @@ static tb_status read_pair(mjcf *m, const xmlNode *node)
                            "friction with two different rolling coefficients is not supported");
     MJCF_TRY(mjcf_surface(m, node, condim, friction[0], friction[2], friction[3], &def.surface));
     MJCF_TRY(mjcf_adhesion(m, &element, &def.surface));
+    MJCF_TRY(mjcf_restitution(m, &element, &def.surface));
     if (friction[1] < 0)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "friction",
                            "friction has a negative coefficient");
