@@ -67,7 +67,8 @@ def blocking(report: Report, here: str, there: str, session: str) -> None:
 def plain_heartbeat(address: str, session: str) -> None:
     """A call that follows nothing."""
     with tribo.connect(address) as client:
-        client._call("Heartbeat", tribo.v1.simulation_pb2.HeartbeatRequest(session_id=session))
+        request = tribo.v1.simulation_pb2.HeartbeatRequest(session_id=session)
+        client._call(client._simulation.Heartbeat, request)
 
 
 async def awaited(report: Report, here: str, session: str) -> None:

@@ -2,7 +2,8 @@
 
 Each group is a TypedDict beside the builder of its request in `tribo.requests`, which documents
 the arguments and holds their defaults. `takes` gives a method the builder's documentation and
-signature, so that `help` and notebooks show both.
+signature, so that `help` and notebooks show both; `like` gives an awaited method those of its
+blocking counterpart.
 """
 
 from __future__ import annotations
@@ -108,18 +109,40 @@ def _documented(builder: Callable[..., Any]) -> list[str]:
     return lines.rstrip().split("\n")
 
 
+def _is_open(method: Callable[..., Any]) -> bool:
+    """Whether a method's signature ends with `**arguments`."""
+    parameters = inspect.signature(method).parameters.values()
+    return any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+
+
+def _join(method: _Method, keywords: list[inspect.Parameter]) -> None:
+    """Puts these keyword-only arguments in the place of a method's `**arguments`."""
+    signature = inspect.signature(method)
+    parameters = list(signature.parameters.values())
+    own = [p for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    names = {p.name for p in own}
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=own + [p for p in keywords if p.name not in names]
+    )
+
+
+def like(blocking: Callable[..., Any]) -> Callable[[_Method], _Method]:
+    """Documents a method of the asyncio client as that of the blocking client, `blocking`."""
+
+    def dress(method: _Method) -> _Method:
+        if _is_open(method) and not _is_open(blocking):
+            _join(method, _keywords(blocking))
+        method.__doc__ = blocking.__doc__
+        return method
+
+    return dress
+
+
 def takes(*builders: Callable[..., Any]) -> Callable[[_Method], _Method]:
     """Documents `**arguments` of a method as the keyword-only arguments of these builders."""
 
     def dress(method: _Method) -> _Method:
-        signature = inspect.signature(method)
-        parameters = list(signature.parameters.values())
-        own = [p for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        names = {p.name for p in own}
-        shared = [p for b in builders for p in _keywords(b) if p.name not in names]
-        method.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=own + shared
-        )
+        _join(method, [p for b in builders for p in _keywords(b)])
         text = inspect.cleandoc(method.__doc__ or "")
         lines = [text] if "Args:\n" in text else [text, "", "Args:"]
         method.__doc__ = "\n".join(lines + [line for b in builders for line in _documented(b)])

@@ -22,19 +22,15 @@ from tribo.grasp_types import GraspObject, GraspPose, GraspResult, GraspTrajecto
 from tribo.names import Names
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
+from tribo.shared import Connected, grasp_asset, grasp_assets, job_of
 from tribo.sources import Source
 from tribo.types import Scene, SolveOptions
 from tribo.v1 import (
     function_pb2,
-    function_pb2_grpc,
     grasp_pb2,
-    grasp_pb2_grpc,
     runs_pb2,
-    runs_pb2_grpc,
     simulation_pb2,
-    simulation_pb2_grpc,
     solve_pb2,
-    solve_pb2_grpc,
 )
 
 __all__ = ["Client", "GraspJob", "Session", "StepStream", "connect"]
@@ -53,7 +49,7 @@ def connect(address: str, **arguments: Unpack[ConnectArguments]) -> Client:
     return Client(address, **arguments)
 
 
-class Client:
+class Client(Connected):
     """A connection to a daemon. Use it as a context manager, or close it.
 
     Its methods may be called from several threads at once. They raise `TriboError`s.
@@ -62,17 +58,7 @@ class Client:
     @takes(requests.Connection.__init__)
     def __init__(self, address: str, **arguments: Unpack[ConnectArguments]) -> None:
         """Connects to a daemon at an address."""
-        self._replicas: dict[str, Client] = {}
-        self._arguments = arguments
-        connection = requests.Connection(**arguments)
-        self._channel = connection.channel(address, grpc)
-        self._metadata = connection.metadata
-        self._timeout = connection.timeout
-        self._simulation = requests.stub(simulation_pb2_grpc.SimulationStub, self._channel)
-        self._grasp = requests.stub(grasp_pb2_grpc.GraspStub, self._channel)
-        self._solve = requests.stub(solve_pb2_grpc.SolveStub, self._channel)
-        self._runs = requests.stub(runs_pb2_grpc.RunsStub, self._channel)
-        self._function = requests.stub(function_pb2_grpc.FunctionStub, self._channel)
+        super().__init__(address, grpc, **arguments)
 
     def __enter__(self) -> Self:
         return self
@@ -91,16 +77,10 @@ class Client:
             replica.close()
         self._channel.close()
 
-    def _replica(self, address: str) -> Client:
-        """The client of another daemon of the fleet, with this client's options."""
-        if address not in self._replicas:
-            self._replicas[address] = Client(address, **self._arguments)
-        return self._replicas[address]
-
-    def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        """A unary call of the service Simulation."""
+    def _call(self, method: Any, request: Any, timeout: float | None = None) -> Any:
+        """A unary call, or one that streams answers."""
         with translated():
-            return getattr(self._simulation, name)(
+            return method(
                 request,
                 timeout=self._timeout if timeout is None else timeout,
                 metadata=self._metadata,
@@ -110,20 +90,14 @@ class Client:
 
     def server_info(self) -> simulation_pb2.GetServerInfoResponse:
         """Version, devices, solvers and limits of the server."""
-        with translated():
-            answer: simulation_pb2.GetServerInfoResponse = self._simulation.GetServerInfo(
-                simulation_pb2.GetServerInfoRequest(),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
+        answer: simulation_pb2.GetServerInfoResponse = self._call(
+            self._simulation.GetServerInfo, simulation_pb2.GetServerInfoRequest()
+        )
         return answer
 
     def put_asset(self, name: str, data: bytes) -> str:
         """Uploads a file in pieces and returns its SHA-256."""
-        with translated():
-            answer = self._simulation.PutAsset(
-                requests.put_chunks(name, data), timeout=self._timeout, metadata=self._metadata
-            )
+        answer = self._call(self._simulation.PutAsset, requests.put_chunks(name, data))
         return str(answer.sha256)
 
     def _upload(
@@ -149,26 +123,22 @@ class Client:
         request = requests.create_scene(**arguments)
         request.sha256, request.path, files = self._upload(source, name, "model.xml")
         request.files.extend(files)
-        return Scene.from_message(self._call("CreateScene", request))
+        return Scene.from_message(self._call(self._simulation.CreateScene, request))
 
     def describe(self, scene: Scene | str) -> simulation_pb2.GetSceneResponse:
         """Names, masses and joints of a scene."""
-        with translated():
-            answer: simulation_pb2.GetSceneResponse = self._simulation.GetScene(
-                simulation_pb2.GetSceneRequest(scene_id=requests.scene_id(scene)),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
+        answer: simulation_pb2.GetSceneResponse = self._call(
+            self._simulation.GetScene,
+            simulation_pb2.GetSceneRequest(scene_id=requests.scene_id(scene)),
+        )
         return answer
 
     def geometry(self, scene: Scene | str, sha256: str) -> simulation_pb2.GetAssetResponse:
         """Triangles or heights of a scene's mesh, by the digest that `describe` tells."""
-        with translated():
-            answer: simulation_pb2.GetAssetResponse = self._simulation.GetAsset(
-                simulation_pb2.GetAssetRequest(scene_id=requests.scene_id(scene), sha256=sha256),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
+        answer: simulation_pb2.GetAssetResponse = self._call(
+            self._simulation.GetAsset,
+            simulation_pb2.GetAssetRequest(scene_id=requests.scene_id(scene), sha256=sha256),
+        )
         return answer
 
     def scenes(self) -> Iterator[simulation_pb2.SceneInfo]:
@@ -193,7 +163,9 @@ class Client:
             scene: the result of `load`, or a scene id.
         """
         request = requests.create_session(scene, **arguments)
-        return Session(self, self._call("CreateSession", request).session_id, request.scene_id)
+        return Session(
+            self, self._call(self._simulation.CreateSession, request).session_id, request.scene_id
+        )
 
     def session(self, session_id: str) -> Session:
         """Attaches to an existing session."""
@@ -232,12 +204,7 @@ class Client:
         """
         request = requests.evaluate_grasps(target, hand, poses, priority, **arguments)
         self._add_grasp_assets(request, target, hand)
-        with translated():
-            call = self._grasp.EvaluateGrasps(
-                request,
-                timeout=self._timeout if timeout is None else timeout,
-                metadata=self._metadata,
-            )
+        call = self._call(self._grasp.EvaluateGrasps, request, timeout)
         return GraspJob(call, Progress(progress, "grasps"))
 
     @takes(requests.evaluate_grasps)
@@ -257,37 +224,21 @@ class Client:
         """
         request = requests.evaluate_grasps(target, hand, poses, "low", **arguments)
         self._add_grasp_assets(request, target, hand)
-        with translated():
-            answer = self._grasp.SubmitGrasps(
-                grasp_pb2.SubmitGraspsRequest(grasps=request),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
-        job: grasp_pb2.GraspJobInfo = answer.job
-        return job
+        return job_of(
+            self._call(self._grasp.SubmitGrasps, grasp_pb2.SubmitGraspsRequest(grasps=request))
+        )
 
     def grasp_job(self, job_id: str) -> grasp_pb2.GraspJobInfo:
         """Progress of a job, by its id or a unique beginning of it."""
-        with translated():
-            answer = self._grasp.GetGraspJob(
-                grasp_pb2.GetGraspJobRequest(id=job_id),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
-        job: grasp_pb2.GraspJobInfo = answer.job
-        return job
+        return job_of(self._call(self._grasp.GetGraspJob, grasp_pb2.GetGraspJobRequest(id=job_id)))
 
     def grasp_job_results(self, job_id: str, first: int = 0) -> Iterator[GraspResult]:
         """Results of a job that are stored so far, in the order of the poses."""
         while True:
-            with translated():
-                answer = self._grasp.GetGraspJob(
-                    grasp_pb2.GetGraspJobRequest(
-                        id=job_id, first_result=first, maximum_results=500
-                    ),
-                    timeout=self._timeout,
-                    metadata=self._metadata,
-                )
+            request = grasp_pb2.GetGraspJobRequest(
+                id=job_id, first_result=first, maximum_results=500
+            )
+            answer = self._call(self._grasp.GetGraspJob, request)
             if not answer.results:
                 return
             first += len(answer.results)
@@ -299,14 +250,9 @@ class Client:
 
     def cancel_grasp_job(self, job_id: str) -> grasp_pb2.GraspJobInfo:
         """Ends a running job; its results stay."""
-        with translated():
-            answer = self._grasp.CancelGraspJob(
-                grasp_pb2.CancelGraspJobRequest(id=job_id),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
-        job: grasp_pb2.GraspJobInfo = answer.job
-        return job
+        return job_of(
+            self._call(self._grasp.CancelGraspJob, grasp_pb2.CancelGraspJobRequest(id=job_id))
+        )
 
     def replay_grasp(
         self, job_id: str, grasp: int, *, copy: int = 0, interval: float = 0.0
@@ -320,10 +266,7 @@ class Client:
             interval: s between two frames; 0: 0.01.
         """
         request = grasp_pb2.ReplayGraspRequest(id=job_id, grasp=grasp, copy=copy, interval=interval)
-        with translated():
-            answer = self._grasp.ReplayGrasp(
-                request, timeout=self._timeout, metadata=self._metadata
-            )
+        answer = self._call(self._grasp.ReplayGrasp, request)
         return GraspTrajectory.from_message(
             answer, Names.from_message(self.describe(answer.scene_id))
         )
@@ -331,31 +274,21 @@ class Client:
     def _add_grasp_assets(
         self, request: grasp_pb2.EvaluateGraspsRequest, target: GraspObject, hand: Hand
     ) -> None:
-        for thing, message, default in (
-            (target, request.object, "object.obj"),
-            (hand, request.hand, "hand.xml"),
-        ):
-            digest, name, files = self._upload(thing.source, thing.name, default)
-            message.asset.CopyFrom(grasp_pb2.GraspAsset(sha256=digest, path=name, files=files))
+        for thing, message, default in grasp_assets(request, target, hand):
+            message.CopyFrom(grasp_asset(*self._upload(thing.source, thing.name, default)))
 
     def solve_problem(
         self, data: bytes, name: str, *, options: SolveOptions | None = None, solution: bool = False
     ) -> solve_pb2.SolveProblemResponse:
         """Solves a contact problem file (".dat" text or FCLIB ".hdf5", as `name` says)."""
         request = requests.solve_problem(data, name, options, solution)
-        with translated():
-            answer: solve_pb2.SolveProblemResponse = self._solve.SolveProblem(
-                request, timeout=self._timeout, metadata=self._metadata
-            )
+        answer: solve_pb2.SolveProblemResponse = self._call(self._solve.SolveProblem, request)
         return answer
 
     def program(self, source: str, *, file: str = "source.mo") -> Program:
         """Compiles a Modelica source; `file` is its name in messages."""
         request = function_pb2.CompileRequest(source=source, name=file)
-        with translated():
-            compiled: function_pb2.CompileResponse = self._function.Compile(
-                request, timeout=self._timeout, metadata=self._metadata
-            )
+        compiled: function_pb2.CompileResponse = self._call(self._function.Compile, request)
         return Program(self, source, file, compiled)
 
     def function(self, source: str, name: str = "", *, file: str = "source.mo") -> Function:
@@ -364,10 +297,9 @@ class Client:
 
     def programs(self) -> list[function_pb2.CompileResponse]:
         """The Modelica programs that the daemon has in memory, last used first."""
-        with translated():
-            answer: function_pb2.ListResponse = self._function.List(
-                function_pb2.ListRequest(), timeout=self._timeout, metadata=self._metadata
-            )
+        answer: function_pb2.ListResponse = self._call(
+            self._function.List, function_pb2.ListRequest()
+        )
         return list(answer.programs)
 
     def call_function(
@@ -391,32 +323,23 @@ class Client:
 
     def run(self, run_id: str) -> runs_pb2.GetRunResponse:
         """One run with its step summaries and events."""
-        with translated():
-            answer: runs_pb2.GetRunResponse = self._runs.GetRun(
-                runs_pb2.GetRunRequest(run_id=run_id),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
+        answer: runs_pb2.GetRunResponse = self._call(
+            self._runs.GetRun, runs_pb2.GetRunRequest(run_id=run_id)
+        )
         return answer
 
     def compare_runs(self, a: str, b: str) -> runs_pb2.CompareRunsResponse:
         """Two runs side by side, by their ids."""
-        with translated():
-            answer: runs_pb2.CompareRunsResponse = self._runs.CompareRuns(
-                runs_pb2.CompareRunsRequest(run_id_a=a, run_id_b=b),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
+        answer: runs_pb2.CompareRunsResponse = self._call(
+            self._runs.CompareRuns, runs_pb2.CompareRunsRequest(run_id_a=a, run_id_b=b)
+        )
         return answer
 
     def record_benchmark(self, benchmark: runs_pb2.Benchmark) -> runs_pb2.Benchmark:
         """Stores a measurement; returns it with its id, its time and the server's statistics."""
-        with translated():
-            answer = self._runs.RecordBenchmark(
-                runs_pb2.RecordBenchmarkRequest(benchmark=benchmark),
-                timeout=self._timeout,
-                metadata=self._metadata,
-            )
+        answer = self._call(
+            self._runs.RecordBenchmark, runs_pb2.RecordBenchmarkRequest(benchmark=benchmark)
+        )
         kept: runs_pb2.Benchmark = answer.benchmark
         return kept
 
@@ -428,8 +351,7 @@ class Client:
     def _pages(self, method: Any, request: Any, items: str) -> Iterator[Any]:
         """Iterates over the items of a paged list."""
         while True:
-            with translated():
-                page = method(request, timeout=self._timeout, metadata=self._metadata)
+            page = self._call(method, request)
             yield from getattr(page, items)
             request.page_token = page.next_page_token
             if not request.page_token:

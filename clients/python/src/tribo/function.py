@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union
 import numpy as np
 import numpy.typing as npt
 
+from tribo.arguments import like
 from tribo.arrays import AnyArray, decode
 from tribo.errors import translated
 from tribo.v1 import common_pb2, function_pb2
@@ -182,6 +183,7 @@ class AsyncFunction(CompiledFunction):
         super().__init__(source, file, info)
         self._client = client
 
+    @like(Function.call)
     async def call(
         self,
         *inputs: npt.ArrayLike,
@@ -190,14 +192,13 @@ class AsyncFunction(CompiledFunction):
         memory_bytes: int = 0,
         **named: npt.ArrayLike,
     ) -> FunctionAnswer:
-        """Calls the function; `seconds` and `memory_bytes` 0 mean the daemon's defaults."""
         request = self.request(inputs, named, backend, seconds, memory_bytes)
         with translated():
             responses = [r async for r in self._client.call_function(request)]
         return collect(responses, self.info)
 
+    @like(Function.__call__)
     async def __call__(self, *inputs: npt.ArrayLike, **named: Any) -> Any:
-        """Calls the function; see `outputs`."""
         return self.outputs(await self.call(*inputs, **named))
 
 

@@ -22,6 +22,7 @@ from tribo.names import Names
 from tribo.parameters import Parameters, servo_gains, set_parameters
 from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
+from tribo.shared import SessionOf, StreamOf
 from tribo.types import Contacts, StepAnswer
 from tribo.v1 import simulation_pb2
 
@@ -78,14 +79,10 @@ class GraspJob(Iterator[GraspResult]):
         self._call.cancel()
 
 
-class Session:
+class Session(SessionOf):
     """Worlds on the server. Leaving its context manager deletes the session."""
 
-    def __init__(self, client: Client, session_id: str, scene_id: str = "") -> None:
-        self._client = client
-        self._scene_id = scene_id
-        self._found_names: Names | None = None
-        self.id = session_id
+    _client: Client
 
     @property
     def scene_id(self) -> str:
@@ -107,21 +104,12 @@ class Session:
     def _names(self) -> Names:
         return self.names
 
-    def __repr__(self) -> str:
-        return f"Session({self.id!r})"
-
     def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
         try:
-            return self._client._call(name, request, timeout)
+            return self._client._call(self._method(name), request, timeout)
         except NotFoundError as error:
             self._follow(error)
-            return self._client._call(name, request, timeout)
-
-    def _follow(self, error: NotFoundError) -> None:
-        """Turns to the replica that has the session; raises an error that names none."""
-        if not error.replica:
-            raise error
-        self._client = self._client._replica(error.replica)
+            return self._client._call(self._method(name), request, timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -205,10 +193,7 @@ class Session:
     def state(self, **wanted: Unpack[WantArguments]) -> StepAnswer:
         """The current state, with the certificates of the last step."""
         request = simulation_pb2.GetStateRequest(session_id=self.id, want=requests.want(**wanted))
-        m = self._call("GetState", request)
-        return StepAnswer.from_parts(
-            m.state, m.certificates, m.contacts, self._names, m.certificate_arrays
-        )
+        return self._state_of(self._call("GetState", request))
 
     def set_state(
         self,
@@ -299,22 +284,18 @@ class Session:
         self._call("DeleteSession", simulation_pb2.DeleteSessionRequest(session_id=self.id))
 
 
-class StepStream:
+class StepStream(StreamOf):
     """A stream of steps. `step` sends one and waits; `send` and `receive` keep several in flight.
 
     Leaving its context manager closes it, or cancels it after an exception.
     """
 
+    _session: Session
+
     def __init__(
         self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
     ) -> None:
-        self._session = session
-        self._timeout = timeout
-        self._names = session._names
-        self._want = wanted
-        self._tag = 0
-        #: requests until the first answer shows that the session is here
-        self._unanswered: list[simulation_pb2.StepStreamRequest] | None = []
+        super().__init__(session, wanted, timeout)
         self._open()
 
     def _open(self) -> None:
@@ -331,12 +312,10 @@ class StepStream:
 
     def _follow(self, error: NotFoundError) -> None:
         """Opens the stream again at the session's replica and resends the unanswered requests."""
-        if self._unanswered is None:
-            raise error
-        self._session._follow(error)
+        unanswered = self._to_resend(error)
         self._outgoing.put(None)
         self._open()
-        for request in self._unanswered:
+        for request in unanswered:
             self._outgoing.put(request)
 
     def __enter__(self) -> Self:
@@ -360,11 +339,7 @@ class StepStream:
         Args:
             steps: how many.
         """
-        self._tag += 1
-        step = requests.step(self._session.id, steps, self._want, **inputs)
-        request = simulation_pb2.StepStreamRequest(step=step, tag=self._tag)
-        if self._unanswered is not None:
-            self._unanswered.append(request)
+        request = self._next_request(steps, **inputs)
         self._outgoing.put(request)
         return self._tag
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Callable
 import grpc
 import grpc.aio
 
+from tribo import client as blocking
 from tribo import requests
-from tribo.arguments import GraspArguments, takes
+from tribo.aio.connection import AsyncConnected
+from tribo.arguments import GraspArguments, like, takes
 from tribo.errors import CancelledError, translated
 from tribo.grasp_types import (
     GraspObject,
@@ -23,9 +25,8 @@ from tribo.grasp_types import (
 )
 from tribo.names import Names
 from tribo.progress import Progress
-from tribo.sources import Source
-from tribo.types import Scene
-from tribo.v1 import grasp_pb2, simulation_pb2
+from tribo.shared import grasp_asset, grasp_assets, job_of
+from tribo.v1 import grasp_pb2
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -86,46 +87,20 @@ class GraspJob(AsyncIterator[GraspResult]):
             elif kind == "summary":
                 self.summary = GraspSummary.from_message(event.summary)
 
+    @like(blocking.GraspJob.cancel)
     def cancel(self) -> None:
-        """Stops the rest of the job on the server; the next result raises `CancelledError`."""
         self._cancelled = True
         self._progress.close()
         self._call.cancel()
 
 
-class GraspCalls:
-    """Grasp calls of a client, which has the connection."""
+class GraspCalls(AsyncConnected):
+    """Grasp calls of a client."""
 
-    _grasp: Any
-    _metadata: Any
-    _timeout: float | None
-
-    async def _call(self, method: Any, request: Any, timeout: float | None = None) -> Any:
-        raise NotImplementedError
-
-    def _pages(self, method: Any, request: Any, items: str) -> AsyncIterator[Any]:
-        raise NotImplementedError
-
-    async def describe(self, scene: Scene | str) -> simulation_pb2.GetSceneResponse:
-        """Names, masses and joints of a scene."""
-        raise NotImplementedError
-
-    async def _upload(
-        self, source: Source, name: str, default: str
-    ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
-        raise NotImplementedError
-
+    @like(blocking.Client.replay_grasp)
     async def replay_grasp(
         self, job_id: str, grasp: int, *, copy: int = 0, interval: float = 0.0
     ) -> GraspTrajectory:
-        """The trajectory of one trial of a stored job, with the same states as in the job.
-
-        Args:
-            job_id: of the job, or a unique beginning of it.
-            grasp: index of the pose.
-            copy: 0: the one that is not perturbed.
-            interval: s between two frames; 0: 0.01.
-        """
         request = grasp_pb2.ReplayGraspRequest(id=job_id, grasp=grasp, copy=copy, interval=interval)
         answer = await self._call(self._grasp.ReplayGrasp, request)
         return GraspTrajectory.from_message(
@@ -135,12 +110,8 @@ class GraspCalls:
     async def _add_grasp_assets(
         self, request: grasp_pb2.EvaluateGraspsRequest, target: GraspObject, hand: Hand
     ) -> None:
-        for thing, message, default in (
-            (target, request.object, "object.obj"),
-            (hand, request.hand, "hand.xml"),
-        ):
-            digest, name, files = await self._upload(thing.source, thing.name, default)
-            message.asset.CopyFrom(grasp_pb2.GraspAsset(sha256=digest, path=name, files=files))
+        for thing, message, default in grasp_assets(request, target, hand):
+            message.CopyFrom(grasp_asset(*await self._upload(thing.source, thing.name, default)))
 
     @takes(requests.evaluate_grasps)
     async def evaluate_grasps(
@@ -174,7 +145,7 @@ class GraspCalls:
         )
         return GraspJob(call, Progress(progress, "grasps"))
 
-    @takes(requests.evaluate_grasps)
+    @like(blocking.Client.submit_grasps)
     async def submit_grasps(
         self,
         target: GraspObject,
@@ -182,29 +153,22 @@ class GraspCalls:
         poses: Iterable[GraspPose],
         **arguments: Unpack[GraspArguments],
     ) -> grasp_pb2.GraspJobInfo:
-        """Leaves the grasps to the server as a job that outlives client and server; its row.
-
-        Args:
-            target: the object to grasp.
-            hand: the grasping hand.
-            poses: of the hand's tool frame in the object's frame.
-        """
         request = requests.evaluate_grasps(target, hand, poses, "low", **arguments)
         await self._add_grasp_assets(request, target, hand)
-        answer = await self._call(
-            self._grasp.SubmitGrasps, grasp_pb2.SubmitGraspsRequest(grasps=request)
+        return job_of(
+            await self._call(
+                self._grasp.SubmitGrasps, grasp_pb2.SubmitGraspsRequest(grasps=request)
+            )
         )
-        job: grasp_pb2.GraspJobInfo = answer.job
-        return job
 
+    @like(blocking.Client.grasp_job)
     async def grasp_job(self, job_id: str) -> grasp_pb2.GraspJobInfo:
-        """Progress of a job, by its id or a unique beginning of it."""
-        answer = await self._call(self._grasp.GetGraspJob, grasp_pb2.GetGraspJobRequest(id=job_id))
-        job: grasp_pb2.GraspJobInfo = answer.job
-        return job
+        return job_of(
+            await self._call(self._grasp.GetGraspJob, grasp_pb2.GetGraspJobRequest(id=job_id))
+        )
 
+    @like(blocking.Client.grasp_job_results)
     async def grasp_job_results(self, job_id: str, first: int = 0) -> AsyncIterator[GraspResult]:
-        """Results of a job that are stored so far, in the order of the poses."""
         while True:
             request = grasp_pb2.GetGraspJobRequest(
                 id=job_id, first_result=first, maximum_results=500
@@ -216,14 +180,12 @@ class GraspCalls:
             for result in answer.results:
                 yield GraspResult.from_message(result)
 
+    @like(blocking.Client.grasp_jobs)
     def grasp_jobs(self) -> AsyncIterator[grasp_pb2.GraspJobInfo]:
-        """The caller's grasp jobs, newest first."""
         return self._pages(self._grasp.ListGraspJobs, grasp_pb2.ListGraspJobsRequest(), "jobs")
 
+    @like(blocking.Client.cancel_grasp_job)
     async def cancel_grasp_job(self, job_id: str) -> grasp_pb2.GraspJobInfo:
-        """Ends a running job; its results stay."""
-        answer = await self._call(
-            self._grasp.CancelGraspJob, grasp_pb2.CancelGraspJobRequest(id=job_id)
+        return job_of(
+            await self._call(self._grasp.CancelGraspJob, grasp_pb2.CancelGraspJobRequest(id=job_id))
         )
-        job: grasp_pb2.GraspJobInfo = answer.job
-        return job

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 import grpc.aio
 
 from tribo import requests
+from tribo import session as blocking
 from tribo.arguments import (
     InputArguments,
     ParameterArguments,
     StepArguments,
     WantArguments,
-    takes,
+    like,
 )
 from tribo.arrays import ArrayLike
 from tribo.errors import NotFoundError, UnavailableError, translated
 from tribo.names import Names
 from tribo.parameters import Parameters, servo_gains, set_parameters
 from tribo.pieces import join_steps, join_watched
+from tribo.shared import SessionOf, StreamOf
 from tribo.types import Contacts, StepAnswer
 from tribo.v1 import simulation_pb2
 
@@ -30,14 +32,10 @@ if TYPE_CHECKING:
     from tribo.aio.client import Client
 
 
-class Session:
+class Session(SessionOf):
     """Worlds on the server. Leaving its context manager deletes the session."""
 
-    def __init__(self, client: Client, session_id: str, scene_id: str = "") -> None:
-        self._client = client
-        self._scene_id = scene_id
-        self._found_names: Names | None = None
-        self.id = session_id
+    _client: Client
 
     async def names(self) -> Names:
         """Names of bodies, joints and actuators; answers find them once this was awaited."""
@@ -53,9 +51,6 @@ class Session:
         if self._found_names is None:
             raise ValueError("await session.names() once before names are looked up in answers")
         return self._found_names
-
-    def __repr__(self) -> str:
-        return f"Session({self.id!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -75,20 +70,12 @@ class Session:
 
     async def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
         try:
-            method = getattr(self._client._simulation, name)
-            return await self._client._call(method, request, timeout)
+            return await self._client._call(self._method(name), request, timeout)
         except NotFoundError as error:
             self._follow(error)
-            method = getattr(self._client._simulation, name)
-            return await self._client._call(method, request, timeout)
+            return await self._client._call(self._method(name), request, timeout)
 
-    def _follow(self, error: NotFoundError) -> None:
-        """Turns to the replica that has the session; raises an error that names none."""
-        if not error.replica:
-            raise error
-        self._client = self._client._replica(error.replica)
-
-    @takes(requests.step, requests.want)
+    @like(blocking.Session.step)
     async def step(
         self,
         steps: int = 1,
@@ -97,37 +84,20 @@ class Session:
         timeout: float | None = None,
         **arguments: Unpack[StepArguments],
     ) -> StepAnswer:
-        """Steps all worlds.
-
-        Args:
-            steps: how many.
-            priority: "low", "normal" or "high".
-            timeout: s; None: the client's.
-        """
         request = requests.step_and_want(self.id, steps, priority, **arguments)
         m = await self._call("Step", request, timeout)
         return StepAnswer.from_message(m, names=self._names)
 
-    @takes(requests.want)
+    @like(blocking.Session.stream)
     def stream(
         self, *, timeout: float | None = None, **wanted: Unpack[WantArguments]
     ) -> StepStream:
-        """Opens a stream that carries many steps in one call.
-
-        Args:
-            timeout: s, of the whole stream; None: the client's.
-        """
         return StepStream(self, requests.want(**wanted), timeout)
 
-    @takes(requests.want)
+    @like(blocking.Session.watch)
     async def watch(
         self, *, minimum_interval: float = 0.0, **wanted: Unpack[WantArguments]
     ) -> AsyncIterator[simulation_pb2.WatchResponse]:
-        """Follows a session stepped by other clients: its states, and events when it ends.
-
-        Args:
-            minimum_interval: s of wall time between states; 0: 1/30.
-        """
         await self.heartbeat()  # finds the session's replica
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
@@ -149,15 +119,12 @@ class Session:
         finally:
             call.cancel()
 
-    @takes(requests.want)
+    @like(blocking.Session.state)
     async def state(self, **wanted: Unpack[WantArguments]) -> StepAnswer:
-        """The current state, with the certificates of the last step."""
         request = simulation_pb2.GetStateRequest(session_id=self.id, want=requests.want(**wanted))
-        m = await self._call("GetState", request)
-        return StepAnswer.from_parts(
-            m.state, m.certificates, m.contacts, self._names, m.certificate_arrays
-        )
+        return self._state_of(await self._call("GetState", request))
 
+    @like(blocking.Session.set_state)
     async def set_state(
         self,
         q: ArrayLike | None = None,
@@ -166,14 +133,13 @@ class Session:
         *,
         worlds: ArrayLike | None = None,
     ) -> None:
-        """Sets coordinates, velocities and controls; `worlds` is a mask, the others stay."""
         await self._call("SetState", requests.set_state(self.id, q, u, controls, worlds))
 
+    @like(blocking.Session.reset)
     async def reset(self, keyframe: int | None = None, *, worlds: ArrayLike | None = None) -> None:
-        """Resets to the reference pose or a keyframe; `worlds` is a mask, the others stay."""
         await self._call("Reset", requests.reset(self.id, keyframe, worlds))
 
-    @takes(set_parameters)
+    @like(blocking.Session.set_parameters)
     async def set_parameters(
         self,
         *,
@@ -183,14 +149,6 @@ class Session:
         from_scene: bool = False,
         **values: Unpack[ParameterArguments],
     ) -> None:
-        """Gives worlds friction, masses and gains of their own; they stay over `reset`.
-
-        Args:
-            kp: {actuator: stiffness} of position servos, a number or one a world.
-            kv: {actuator: damping} of servos.
-            worlds: a mask, the others stay.
-            from_scene: what is not given goes back to the scene's values.
-        """
         names, mask = await self.names(), requests.mask(worlds)
         if kp or kv:
             if "gain" in values or "bias" in values:
@@ -202,24 +160,24 @@ class Session:
         request = set_parameters(self.id, names, mask, from_scene and not (kp or kv), **values)
         await self._call("SetParameters", request)
 
+    @like(blocking.Session.parameters)
     async def parameters(self) -> Parameters:
-        """Friction, masses and gains of every world."""
         request = simulation_pb2.GetParametersRequest(session_id=self.id)
         return Parameters.from_message(
             await self._call("GetParameters", request), await self.names()
         )
 
+    @like(blocking.Session.contacts)
     async def contacts(self) -> list[Contacts]:
-        """The contacts of the last step, one entry a world."""
         answer = await self._call(
             "GetContacts", simulation_pb2.GetContactsRequest(session_id=self.id)
         )
         return [Contacts.from_message(c) for c in answer.contacts]
 
+    @like(blocking.Session.snapshot)
     async def snapshot(
         self, label: str = "", *, transient: bool = False, data: bool = False
     ) -> simulation_pb2.SnapshotResponse:
-        """Stores the full state that the next step depends on; durable on return."""
         answer: simulation_pb2.SnapshotResponse = await self._call(
             "Snapshot",
             simulation_pb2.SnapshotRequest(
@@ -228,46 +186,42 @@ class Session:
         )
         return answer
 
+    @like(blocking.Session.restore)
     async def restore(self, snapshot: str | Sequence[bytes]) -> None:
-        """Restores a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
         await self._call("Restore", requests.restore(self.id, snapshot))
 
+    @like(blocking.Session.fork)
     async def fork(self, count: int = 1) -> list[Session]:
-        """Makes new sessions that continue independently from the current state."""
         answer = await self._call(
             "Fork", simulation_pb2.ForkRequest(session_id=self.id, count=count)
         )
         return [Session(self._client, name, self._scene_id) for name in answer.session_ids]
 
+    @like(blocking.Session.export_problem)
     async def export_problem(self, world: int = 0) -> bytes:
-        """The contact problem of the next step of one world, as text that `tribo solve` reads."""
         answer = await self._call(
             "ExportProblem", simulation_pb2.ExportProblemRequest(session_id=self.id, world=world)
         )
         return bytes(answer.data)
 
+    @like(blocking.Session.heartbeat)
     async def heartbeat(self) -> None:
-        """Renews the lease."""
         await self._call("Heartbeat", simulation_pb2.HeartbeatRequest(session_id=self.id))
 
+    @like(blocking.Session.delete)
     async def delete(self) -> None:
-        """Ends the session."""
         await self._call("DeleteSession", simulation_pb2.DeleteSessionRequest(session_id=self.id))
 
 
-class StepStream:
+class StepStream(StreamOf):
     """A stream of steps; see `tribo.StepStream`."""
+
+    _session: Session
 
     def __init__(
         self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
     ) -> None:
-        self._session = session
-        self._timeout = timeout
-        self._names = session._names
-        self._want = wanted
-        self._tag = 0
-        #: requests until the first answer shows that the session is here
-        self._unanswered: list[simulation_pb2.StepStreamRequest] | None = []
+        super().__init__(session, wanted, timeout)
         self._call = self._open()
 
     def _open(self) -> Any:
@@ -279,12 +233,10 @@ class StepStream:
 
     async def _follow(self, error: NotFoundError) -> None:
         """Opens the stream again at the session's replica and resends the unanswered requests."""
-        if self._unanswered is None:
-            raise error
-        self._session._follow(error)
+        unanswered = self._to_resend(error)
         self._call = self._open()
         with translated():
-            for request in self._unanswered:
+            for request in unanswered:
                 await self._call.write(request)
 
     async def __aenter__(self) -> Self:
@@ -307,18 +259,9 @@ class StepStream:
         else:
             self.cancel()
 
-    @takes(requests.step)
+    @like(blocking.StepStream.send)
     async def send(self, steps: int = 1, **inputs: Unpack[InputArguments]) -> int:
-        """Sends a step without waiting; returns the tag of its answer.
-
-        Args:
-            steps: how many.
-        """
-        self._tag += 1
-        step = requests.step(self._session.id, steps, self._want, **inputs)
-        request = simulation_pb2.StepStreamRequest(step=step, tag=self._tag)
-        if self._unanswered is not None:
-            self._unanswered.append(request)
+        request = self._next_request(steps, **inputs)
         try:
             with translated():
                 await self._call.write(request)
@@ -326,8 +269,8 @@ class StepStream:
             await self._follow(error)
         return self._tag
 
+    @like(blocking.StepStream.receive)
     async def receive(self) -> StepAnswer:
-        """The next answer, in the order of the sends."""
         pieces: list[simulation_pb2.StepResponse] = []
         while True:
             try:
@@ -343,23 +286,18 @@ class StepStream:
             if not answer.more:
                 return StepAnswer.from_message(join_steps(pieces), answer.tag, self._names)
 
-    @takes(requests.step)
+    @like(blocking.StepStream.step)
     async def step(self, steps: int = 1, **inputs: Unpack[InputArguments]) -> StepAnswer:
-        """Sends a step and waits for its answer.
-
-        Args:
-            steps: how many.
-        """
         await self.send(steps, **inputs)
         return await self.receive()
 
+    @like(blocking.StepStream.close)
     async def close(self) -> None:
-        """Waits for the pending answers and ends the stream; the session continues."""
         with translated():
             await self._call.done_writing()
             while await self._call.read() is not grpc.aio.EOF:
                 pass
 
+    @like(blocking.StepStream.cancel)
     def cancel(self) -> None:
-        """Breaks the stream off; `on_disconnect` then determines the session's action."""
         self._call.cancel()
