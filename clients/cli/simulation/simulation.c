@@ -12,6 +12,9 @@
 
 /* A portion of steps aims at this time: short enough for Ctrl-C and a moving bar. */
 static const double PORTION_S = 0.05;
+/* Portions whose energies are summed have a length that no clock sets, since the last digits of a sum
+ * depend on it: steps until about so many shapes have been stepped, and at most so many steps. */
+enum { PORTION_SHAPES = 4096, PORTION_STEPS = 16 };
 /* A step belongs to a row of controls that begins this share of a step after it: times are sums of
  * many steps, rows are decimal. */
 static const double ROW_TOLERANCE_STEPS = 1e-6;
@@ -215,7 +218,8 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
     s->report_energy = step.report_energy;
     s->worlds = calloc((size_t)options->worlds, sizeof(tb_state *));
     s->latest = calloc((size_t)options->worlds, sizeof *s->latest);
-    if (s->worlds == NULL || s->latest == NULL) {
+    s->portion = calloc((size_t)options->worlds, sizeof *s->portion);
+    if (s->worlds == NULL || s->latest == NULL || s->portion == NULL) {
         status = cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, "worlds",
                           "no memory for %lld worlds", (long long)options->worlds);
         goto done;
@@ -248,6 +252,7 @@ void simulation_close(simulation *s)
     for (int32_t i = 0; i < s->number_of_worlds; i++) tb_state_destroy(s->worlds[i]);
     free(s->worlds);
     free(s->latest);
+    free(s->portion);
     remote_session_close(s->remote);
     tb_stepper_destroy(s->stepper);
     tb_model_destroy(s->model);
@@ -280,55 +285,86 @@ static tb_status apply_controls(simulation *s, const control_table *controls, in
     return TB_OK;
 }
 
-static void merge(simulation *s)
+/* Steps of a portion: of a length that depends on the model alone where energies are summed, else the
+ * last length by the clock, `steps`. A card gets whole launches. */
+static int64_t portion_length(const simulation *s, int64_t steps)
+{
+    if (!s->report_energy) return steps;
+    const bool on_card =
+        s->stepper == NULL || strcmp(tb_stepper_measure(s->stepper).backend, "cpu") != 0;
+    const int64_t shapes = (int64_t)tb_model_count(s->model).shapes * s->number_of_worlds;
+    const int64_t fit = on_card || shapes < 1 ? PORTION_STEPS : PORTION_SHAPES / shapes;
+    return fit < 1 ? 1 : fit < PORTION_STEPS ? fit : PORTION_STEPS;
+}
+
+/* Steps of the portion that begins after `done` steps. The last step is alone, so that its certificate
+ * is separate. */
+static tb_status begin_portion(simulation *s, int64_t longest, int64_t done, int64_t steps,
+                               const control_table *controls, int64_t *length, tb_error *error)
+{
+    *length = portion_length(s, longest);
+    if (*length > steps - done) *length = steps - done;
+    if (*length > 1 && *length == steps - done) --*length;
+    memset(s->portion, 0, (size_t)s->number_of_worlds * sizeof *s->portion);
+    return controls != NULL ? apply_controls(s, controls, length, error) : TB_OK;
+}
+
+/* Steps all worlds; their certificates go to `latest` and are added to the portion's. */
+static tb_status make_steps(simulation *s, int32_t steps, tb_error *error)
+{
+    const tb_status status =
+        s->remote != NULL
+            ? remote_session_step(s->remote, s->worlds, steps, s->latest, error)
+            : tb_step_batch(s->stepper, s->worlds, s->number_of_worlds, steps, s->latest, error);
+    for (int32_t w = 0; w < s->number_of_worlds; w++)
+        tb_certificate_merge(&s->portion[w], &s->latest[w]);
+    s->last = s->latest[0];
+    s->steps = tb_state_steps(s->worlds[0]);
+    return status;
+}
+
+static void end_portion(simulation *s)
 {
     for (int32_t w = 0; w < s->number_of_worlds; w++) {
-        if (s->steps == 0 && w == 0)
-            s->merged = s->latest[0];
+        if (!s->has_merged && w == 0)
+            s->merged = s->portion[0];
         else
-            tb_certificate_merge(&s->merged, &s->latest[w]);
+            tb_certificate_merge(&s->merged, &s->portion[w]);
     }
-    s->last = s->latest[0];
+    s->has_merged = true;
 }
 
 tb_status simulation_run(simulation *s, int64_t steps, const control_table *controls,
                          simulation_watch *watch, void *context, progress *bar, tb_error *error)
 {
-    int64_t portion = 1;
+    int64_t longest = 1, left = 0; /* left: steps of the portion */
     for (int64_t done = 0; done < steps;) {
-        if (interrupt_requested())
+        tb_status status = TB_OK;
+        if (interrupt_requested()) {
+            if (left > 0) end_portion(s);
             return cli_fail(error, TB_CANCELLED, "", 0, NULL,
                             "interrupted after %lld of %lld steps", (long long)done,
                             (long long)steps);
-
-        /* the last step runs alone, so that its certificate is separate */
-        int64_t now = watch != NULL ? 1 : portion;
-        if (now > steps - done) now = steps - done;
-        if (now > 1 && now == steps - done) now--;
-        if (controls != NULL) {
-            const tb_status status = apply_controls(s, controls, &now, error);
-            if (status != TB_OK) return status;
         }
+        if (left == 0) status = begin_portion(s, longest, done, steps, controls, &left, error);
+        if (status != TB_OK) return status;
 
+        const int64_t now = watch != NULL ? 1 : left;
         const double start = progress_clock();
-        const tb_status status =
-            s->remote != NULL
-                ? remote_session_step(s->remote, s->worlds, (int32_t)now, s->latest, error)
-                : tb_step_batch(s->stepper, s->worlds, s->number_of_worlds, (int32_t)now, s->latest,
-                                error);
+        status = make_steps(s, (int32_t)now, error);
         const double elapsed = progress_clock() - start;
-        merge(s);
-        s->steps = tb_state_steps(s->worlds[0]);
         s->seconds += elapsed;
         done += now;
-        if (status != TB_OK) return status;
-        if (watch != NULL && !watch(context, s)) return TB_OK;
+        left -= now;
+        const bool goes_on = status == TB_OK && (watch == NULL || watch(context, s));
+        if (left == 0 || !goes_on) end_portion(s);
+        if (!goes_on) return status;
         if (bar != NULL) progress_update(bar, (double)done);
 
-        if (elapsed < PORTION_S / 2 && portion < 1 << 20)
-            portion *= 2;
-        else if (elapsed > PORTION_S * 2 && portion > 1)
-            portion /= 2;
+        if (elapsed < PORTION_S / 2 && longest < 1 << 20)
+            longest *= 2;
+        else if (elapsed > PORTION_S * 2 && longest > 1)
+            longest /= 2;
     }
     return TB_OK;
 }

@@ -50,11 +50,13 @@ typedef struct simulation {
     int32_t number_of_worlds;
     double dt; /* s, in effect */
     bool report_energy;
-    tb_certificate *latest; /* one a world: the last portion's */
-    tb_certificate merged;  /* of all worlds and steps */
-    tb_certificate last;    /* of the first world's last step or portion */
-    int64_t steps;          /* done by the first world */
-    double seconds;         /* spent in stepping */
+    tb_certificate *latest;  /* one a world: of the last call's steps */
+    tb_certificate *portion; /* one a world: of the present portion's steps */
+    tb_certificate merged;   /* of all worlds and of the steps of ended portions */
+    bool has_merged;         /* a portion has ended */
+    tb_certificate last;     /* of the first world's last call */
+    int64_t steps;           /* done by the first world */
+    double seconds;          /* spent in stepping */
 } simulation;
 
 /* Loads the model, says its warnings on stderr unless quiet, makes the worlds. */
@@ -62,7 +64,7 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
 void simulation_close(simulation *s);
 
 /* Loads a model as all commands do; says its warnings on stderr unless quiet. `import` (NULL: the
- * defaults) gains what its other users may need. keyframe: of the first pose, or NULL. */
+ * defaults) gets the files and names that its other users need. keyframe: of the first pose, or NULL. */
 tb_status simulation_load_model(const char *path, importing *import, const char *keyframe,
                                 bool quiet, tb_model **model, tb_error *error);
 /* Index of a keyframe given by name or number; -1 for NULL. */
