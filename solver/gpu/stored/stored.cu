@@ -1,7 +1,6 @@
-/* Prox iterations with a stored T on a card (Nützi, Computing Non-Smooth Dynamics on the GPU, ETH
- * 2011):
- * his kernels by the step they make, and two cooperative ones. Compiled twice, as double and with
- * TB_SINGLE as float. */
+/* Prox iterations with a stored T on a card: Nützi's kernels by the step they make (Computing
+ * Non-Smooth Dynamics on the GPU, ETH 2011), and two cooperative ones. Compiled twice, as double and
+ * with TB_SINGLE as float. */
 #include "gpu/stored/jor_grid.h"
 #include "gpu/stored/product.h"
 #include "gpu/stored/sor.h"
@@ -13,15 +12,16 @@
 #define STORED_MEMORY
 #endif
 
-/* A kernel of one step: its body sees the argument `s` and `shared`, numbers in shared memory. */
+/* The block's shared memory as numbers. */
+#define SHARED ((tb_real *)shared_bytes)
+
+/* A kernel of one step: its body sees the argument `s`, `shared_bytes` and SHARED. */
 #define STORED_KERNEL(name, threads, body)                                                         \
     extern "C" __global__ void __launch_bounds__(threads)                                          \
         TB_SYMBOL(tb_gpu_stored_##name)(const __grid_constant__ tb_gpu_stored argument)            \
     {                                                                                              \
         STORED_MEMORY                                                                              \
         const tb_gpu_stored *s = &argument;                                                        \
-        tb_real *shared = (tb_real *)shared_bytes;                                                 \
-        (void)shared;                                                                              \
         body;                                                                                      \
     }
 
@@ -49,21 +49,21 @@ TB_CARD void add_and_project(const tb_gpu_stored *s, int contact)
     project_contact(s, contact);
 }
 
-STORED_KERNEL(gemv, 128, product_of_block(s, shared))
+STORED_KERNEL(gemv, 128, product_of_block(s, SHARED))
 STORED_KERNEL(prox, 128, if (own_index() < s->contacts) project_contact(s, own_index()))
 STORED_KERNEL(cancel, 128, test_element(s, own_index()))
-STORED_KERNEL(fused_126, 128, product_and_projection(s, shared, 126))
-STORED_KERNEL(fused_192, 192, product_and_projection(s, shared, 192))
+STORED_KERNEL(fused_126, 128, product_and_projection(s, SHARED, 126))
+STORED_KERNEL(fused_192, 192, product_and_projection(s, SHARED, 192))
 STORED_KERNEL(add, 192, add_row_of(s, own_index()))
 STORED_KERNEL(add_prox, 256, if (own_index() < s->contacts) add_and_project(s, own_index()))
 STORED_KERNEL(start, 128, start_row(s, s->check != 0))
 STORED_KERNEL(sor_a, 192, diagonal_block(s, (diagonal_memory *)shared_bytes))
-STORED_KERNEL(sor_b, 128, columns_off_diagonal(s, shared))
+STORED_KERNEL(sor_b, 128, columns_off_diagonal(s, SHARED))
 STORED_KERNEL(relaxed_a, 128, project_group(s))
-STORED_KERNEL(relaxed_b, 128, columns_of_group(s, shared))
+STORED_KERNEL(relaxed_b, 128, columns_of_group(s, SHARED))
 STORED_KERNEL(sparse_b, 128, sparse_columns_of_group(s))
 STORED_KERNEL(sparse_sor, 128, sparse_sweep(s, (unsigned *)shared_bytes))
-STORED_KERNEL(jor, 256, iterate_jor(s, shared))
+STORED_KERNEL(jor, 256, iterate_jor(s, SHARED))
 STORED_KERNEL(sor, 256, if (blockIdx.x == 0) go_along_diagonal(s, (sor_memory *)shared_bytes);
               else own_rows(s, (sor_memory *)shared_bytes))
 
