@@ -7,54 +7,42 @@
 #include "solve/newton/block_lu.h"
 #include "solve/solve.h"
 
+/* Measurements behind these numbers: tests/bench/gpu/results/README.md, "Settings of a batch". */
 enum {
-    /* Warps of a processor before more worlds share each, and the fewest lanes of a world. On an H200
-     * jaw and mug in the hold make, M world-steps/s in float (double) by lanes a world: 1,024 worlds
-     * 2.21 (2.08) by 8, 2.37 (2.23) by 16, 2.28 by 32; 8,192 worlds 3.15 by 1, 5.12 (4.59) by 2,
-     * 6.91 (5.92) by 4, 7.31 (6.06) by 8, 5.71 by 16; 32,768 worlds 8.62 by 4. */
+    /* Warps of a processor before several worlds share each warp, and the fewest lanes of a world. */
     WARPS_OF_MANY = 16,
     FEWEST_LANES = 4,
-    /* Fewer worlds and steps end together: nobody gets ahead of anybody. */
+    /* Fewest worlds and steps of a launch whose solves overlap. Smaller launches end together, so an
+     * overlap gains nothing. */
     WORLDS_THAT_OVERLAP = 128,
     STEPS_THAT_OVERLAP = 4,
-    /* Solves of so many iterations or more are long; and a call's are where such ones make a quarter of
-     * all iterations. */
+    /* A solve of so many iterations or more is long. The solves of a call are long where long ones
+     * make at least one in LONG_OF of all iterations. */
     LONG = 16,
     LONG_OF = 4,
-    /* Worlds a processor that each go alone, and where solves are long. On an H200, k world-steps/s side
-     * by side and alone: humanoid in double whole 264 worlds 95 and 101, 528 154 and 135, hold 528 619
-     * and 695, 1,024 942 and less than half of it; jaw and mug in float, hold 528 1,277 and 1,470. */
+    /* Most worlds of a processor that go alone, each through all its steps in one kernel; and where
+     * solves are long. */
     ALONE = 4,
     ALONE_OF_LONG = 2,
-    /* Steps of a launch at most: where worlds go alone, so that no kernel runs for long; where nothing is
-     * known; where solves are not long, so that it is looked again; where they are. What is left of worlds
-     * that stay behind goes on in the next one. */
-    STEPS_ALONE = 128,
-    STEPS_OF_A_QUESTION = 32, /* where the caller is asked in between whether it still wants them */
-    STEPS_OF_THE_FIRST = 32,
-    STEPS_OF_A_LOOK = 128,
-    STEPS_OF_A_LAUNCH = 512,
-    /* Steps of all worlds of a launch in which warps keep their worlds: 20 ms at 20 M a second. */
+    /* Most steps of a launch. Worlds that stay behind go on in the next launch. */
+    STEPS_ALONE = 128,        /* of worlds that go alone: no kernel may run for long */
+    STEPS_OF_A_QUESTION = 32, /* where the caller is asked in between whether to go on */
+    STEPS_OF_THE_FIRST = 32,  /* where the effort of the worlds' solves is unknown */
+    STEPS_OF_A_LOOK = 128,    /* where solves are short: they may become long */
+    STEPS_OF_A_LAUNCH = 512,  /* where solves are long */
+    /* Steps of all worlds of a launch in which warps keep their worlds: bounds its duration. */
     WORLD_STEPS_OF_A_WARP_LAUNCH = 3 << 17,
     /* Where small worlds have their own kernel: see choose.h. */
     WARP_IN_FLOAT = 1,
     WARP_IN_DOUBLE_TOO = 2,
-    /* Blocks of solves that others do not wait for, so many for each processor where solves are long,
-     * else one for so many processors, since the next kernels have need of their places. On an H200 with
-     * 132 processors, k world-steps/s of whole ways, with none, 17, 33, 264 and 528: humanoid 1,024 worlds
-     * -, -, -, 233 (with 8 queues to the card and not 32 169), -, 8,192 worlds -, -, 342, 354, 350; Shadow
-     * hand 1,024 -, -, -, 64, -; six boxes 4,096 in float 593, 1,276, -, 1,592, -, in double 1,437, 2,052
-     * with 8, 2,228, 2,217, -; jaw and mug 8,192 3,466, 3,741, 3,751, 3,523, 3,395. Where long solves
-     * were given up and begun anew beside, the first two made 124 and 296, the hand 41. */
+    /* Blocks of solves that other worlds do not wait for: so many for each processor where solves are
+     * long, else one for so many processors, since the next kernels need the places of the others. */
     OVERLAP_OF_LONG = 2,
     OVERLAP_OF_SHORT = 4,
-    /* Bytes of shared memory for a world's factor: what is more the cache misses. On an H200, k
-     * world-steps/s without and with: jaw and mug of 8 dofs, whole 8,192 in float 3,262 and 3,353; in
-     * double the humanoid of 27, hold 1,024 966 and 908, the Shadow hand of 31, whole 1,024 49 and 37. */
+    /* Bytes of shared memory for a world's factor. More shared memory takes too much from the cache. */
     FAST_OF_A_WORLD = 2 << 10,
-    /* Of staggered projections, whose factors are the squares of contacts, and all of their worlds have
-     * it, whatever they need. On an H200 in double, 1,024 worlds, k world-steps/s with 0, 2, 4, 8 and 16
-     * KiB: jaw and mug being lifted 784, 732, 734, 723, 567, six boxes 293, 276, 275, 260, 187. */
+    /* The same for staggered projections. All worlds would get it, and their factors, squares of the
+     * number of contacts, are too large for it. */
     FAST_OF_STAGGERED = 0
 };
 
@@ -187,7 +175,7 @@ void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
     launch->steps = least(launch->steps, is_long(effort) ? STEPS_OF_A_LAUNCH
                                          : known         ? STEPS_OF_A_LOOK
                                                          : STEPS_OF_THE_FIRST);
-    if (settings->overlap < 0 && none) return; /* no solve was long: nobody is left behind */
+    if (settings->overlap < 0 && none) return; /* no solve was long: all worlds end together */
     launch->overlap = is_long(effort) ? processors * OVERLAP_OF_LONG
                                       : (processors + OVERLAP_OF_SHORT - 1) / OVERLAP_OF_SHORT;
     if (settings->overlap > 0) launch->overlap = settings->overlap;

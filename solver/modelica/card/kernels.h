@@ -1,4 +1,4 @@
-/* Kernels of a function: what each takes, and the CUDA text of all. */
+/* Kernels of a function: the arguments of each, and the CUDA text of all. */
 #ifndef TB_MODELICA_KERNELS_H
 #define TB_MODELICA_KERNELS_H
 
@@ -13,9 +13,9 @@ enum {
     MO_TILE = 64,
     MO_TENSOR_THREADS = 128
 };
-/* Sweeps: rows and columns of each array in a block's shared memory, and threads of the block. On an
- * H100 an array of 256 x 256 took 1.4 us a round with 4 rounds a launch, and 1.7 us with 3 or 5. */
 enum { MO_FOLD_THREADS = 512, MO_RESULT_WORD = 8 };
+/* Sweeps: rows and columns of each array in a block's shared memory, threads of the block, reach of a
+ * stencil, and most rounds of a launch. */
 enum { MO_SIDE = 32, MO_SWEEP_THREADS = 512, MO_SWEEP_REACH = 8, MO_SWEEP_STEPS = 64 };
 
 /* Arguments of a kernel's launch, in this order: ends of the nest, rounds, failures, scalars, arrays. */
