@@ -18,7 +18,7 @@ enum { REACH = 2 };
 static const int64_t TRIAL_NS = 30000000000;
 
 /* Weight of the latest measurement in the running average: scenes settle and move again. */
-static const double NEWS = 0.25;
+static const double LATEST_WEIGHT = 0.25;
 
 /* Averages, and when the last part of them was measured; worlds == 0: none. */
 typedef struct measurement {
@@ -96,9 +96,9 @@ static int octave_of(double worlds)
 
 static void take_in(measurement *m, double worlds, double step_ns, int64_t now_ns)
 {
-    const double news = m->worlds > 0 ? NEWS : 1;
-    m->worlds += news * (worlds - m->worlds);
-    m->step_ns += news * (step_ns - m->step_ns);
+    const double weight = m->worlds > 0 ? LATEST_WEIGHT : 1;
+    m->worlds += weight * (worlds - m->worlds);
+    m->step_ns += weight * (step_ns - m->step_ns);
     m->time_ns = now_ns;
 }
 

@@ -283,7 +283,7 @@ static tb_status step_along(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_t
         status = ask(options, error);
         if (status == TB_OK) status = tb_state_sync_to_host(s, TB_PARTS_NUMBERS, error);
         if (status == TB_OK && tb_course_apply_inputs(s, course, i, &arena) != TB_OK)
-            status = tb_fail_memory(error, 0, "what a world is told");
+            status = tb_fail_memory(error, 0, "the inputs of a course");
         tb_state_mark_host_newer(s, tb_course_arrays(course));
         if (status == TB_OK)
             status = tb_gpu_large_step(&b->device, b->device_copies, large, task->model->image, s,

@@ -88,7 +88,7 @@ static tb_status follow(const tb_step_options *options, tb_state *state, const t
         tb_certificate certificate = {0};
         tb_arena_reset(&workspace->arena);
         status = tb_course_apply_inputs(state, course, i, &workspace->arena);
-        if (status != TB_OK) return tb_fail_memory(error, 0, "what a world is told");
+        if (status != TB_OK) return tb_fail_memory(error, 0, "the inputs of a course");
         status = step_once(options, state, workspace, &certificate, error);
         if (status == TB_OK || status == TB_DIVERGED)
             tb_course_record_outputs(state, course, i, &certificate);

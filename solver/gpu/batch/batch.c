@@ -10,7 +10,7 @@
 
 enum {
     PARALLEL_WORLDS = 512,  /* fewer are packed by the calling thread */
-    GRAPH_WORLDS = 64,      /* more than these, and what the launch itself takes does not show */
+    GRAPH_WORLDS = 64,      /* with more worlds the time of the launch itself does not show */
     LARGEST_PIECE = 1 << 16 /* worlds; pinned memory is not the machine's to fill */
 };
 
@@ -28,11 +28,12 @@ typedef struct piece {
     const int32_t *pending;
     int32_t count;
     tb_gpu_call call;
-    /* bytes of the block, in this order, and of the staging up to the order; what worlds are told
-     * ends with what solves are counted in */
-    size_t told, headers, noted, order;
+    /* bytes of the block, in this order, and of the staging up to the order; the inputs end with the
+     * counts of solves */
+    size_t inputs, headers, outputs, order;
     size_t counts_at;
-    size_t bytes;   /* of the staging: behind the block, what goes to the card before the launch */
+    size_t
+        bytes; /* of the staging: behind the block, the numbers and contacts that the host has newer */
     int32_t copies; /* that take it to its places */
     unsigned char *staging;
     tb_gpu_copy *list;
@@ -52,7 +53,7 @@ static int32_t rows_of(const piece *p, const tb_gpu_task *task)
 
 static tb_gpu_world *header_of(const piece *p, int32_t i)
 {
-    return (tb_gpu_world *)(void *)(p->staging + p->told) + i;
+    return (tb_gpu_world *)(void *)(p->staging + p->inputs) + i;
 }
 
 static void for_worlds(piece *p, tb_parallel_function *function)
@@ -105,8 +106,8 @@ static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effor
     p->call.launch.arena_size = arena_stride(bytes);
 }
 
-/* All of a call but where its block stands. Bytes that nobody sets are zero, so that equal calls
- * are equal bytes. */
+/* Fills a call, except the address of its block. The call is cleared first, so that equal calls are
+ * equal bytes. */
 static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
@@ -182,29 +183,29 @@ static size_t contact_bytes(const tb_state *s)
     return (size_t)s->number_of_contacts * sizeof(tb_contact_record);
 }
 
-/* Where the rows of courses stand, and what stands between them. */
+/* Places in the block: inputs of courses, counts of solves, headers, outputs of courses, the order. */
 static void lay_out_block(piece *p)
 {
     for (int32_t i = 0; i < p->count; i++) {
         tb_gpu_task *task = task_of(p, i);
-        task->told_at = p->told;
-        task->noted_at = p->noted;
+        task->inputs_at = p->inputs;
+        task->outputs_at = p->outputs;
         if (task->course == NULL) continue;
         const tb_gpu_rows rows = tb_gpu_rows_of(task->course, task->state->model);
-        p->told += (size_t)rows_of(p, task) * rows.told;
-        p->noted += (size_t)rows_of(p, task) * rows.noted;
+        p->inputs += (size_t)rows_of(p, task) * rows.inputs;
+        p->outputs += (size_t)rows_of(p, task) * rows.outputs;
     }
-    p->counts_at = aligned(p->told);
-    p->told = aligned(p->counts_at + TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS * sizeof(int32_t));
+    p->counts_at = aligned(p->inputs);
+    p->inputs = aligned(p->counts_at + TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS * sizeof(int32_t));
     p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
-    p->noted = aligned(p->noted);
+    p->outputs = aligned(p->outputs);
     p->order = (size_t)p->count * sizeof(int32_t);
 }
 
 static void lay_out(piece *p)
 {
     lay_out_block(p);
-    p->bytes = p->told + p->headers + p->noted;
+    p->bytes = p->inputs + p->headers + p->outputs;
     for (int32_t i = 0; i < p->count; i++) {
         tb_gpu_task *task = task_of(p, i);
         const size_t contacts = contact_bytes(task->state);
@@ -269,8 +270,8 @@ static void pack_course(const piece *p, tb_gpu_world *w, const tb_gpu_task *task
     char *block = p->batch->block.memory;
     if (task->course == NULL) return;
     tb_gpu_course_send(task->course, task->state->model, task->steps_left, rows_of(p, task),
-                       p->staging + task->told_at, block + task->told_at,
-                       block + p->told + p->headers + task->noted_at, &w->course);
+                       p->staging + task->inputs_at, block + task->inputs_at,
+                       block + p->inputs + p->headers + task->outputs_at, &w->course);
 }
 
 static void pack_world(void *context, int32_t i, int32_t thread)
@@ -300,16 +301,16 @@ static tb_status send(piece *p, tb_error *error)
     lay_out(p);
     tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->bytes, error);
     if (status == TB_OK) status = tb_gpu_reserve_copies(d, &b->list, p->copies, error);
-    const size_t block = p->told + p->headers + p->noted + p->order;
+    const size_t block = p->inputs + p->headers + p->outputs + p->order;
     if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, block, error);
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
-    memset(p->staging + p->counts_at, 0, p->told - p->counts_at);
+    memset(p->staging + p->counts_at, 0, p->inputs - p->counts_at);
     p->list = b->list.memory;
     for_worlds(p, pack_world);
     if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
     if (status == TB_OK && p->copies > 0) {
-        b->copied_bytes += p->bytes - (p->told + p->headers + p->noted);
+        b->copied_bytes += p->bytes - (p->inputs + p->headers + p->outputs);
         status = tb_gpu_check(d, tb_gpu_start_copies(p->list, p->copies, d->stream),
                               "sending worlds", error);
     }
@@ -318,27 +319,27 @@ static tb_status send(piece *p, tb_error *error)
 
 /* ---- a launch ---- */
 
-/* Where the block stands, and what of it the kernels look for. */
+/* Puts the block's addresses on the card into the launch. */
 static void place_call(piece *p)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_call *call = &p->call;
     tb_gpu_launch *l = &call->launch;
     char *block = b->block.memory;
-    l->worlds = (tb_gpu_world *)(void *)(block + p->told);
+    l->worlds = (tb_gpu_world *)(void *)(block + p->inputs);
     l->arenas = b->arenas.memory;
     l->counts = (int32_t *)(void *)(block + p->counts_at);
     if (l->solver == TB_SOLVER_NUMBER_auto &&
         l->lanes[TB_GPU_KERNEL_SOLVE] < TB_GPU_BLOCK_THREADS) {
         l->kinds = l->counts + TB_GPU_COUNTS;
-        l->order = (int32_t *)(void *)(block + p->told + p->headers + p->noted);
+        l->order = (int32_t *)(void *)(block + p->inputs + p->headers + p->outputs);
     }
     call->side_streams = &b->side_streams;
     call->staging = p->staging;
     call->block = block;
-    call->told = p->told;
+    call->inputs = p->inputs;
     call->headers = p->headers;
-    call->noted = p->noted;
+    call->outputs = p->outputs;
 }
 
 /* Headers there, steps, headers back. */
@@ -348,9 +349,9 @@ static tb_status launch(piece *p, tb_error *error)
     tb_gpu_device *d = &b->device;
     const tb_gpu_call *call = &p->call;
     place_call(p);
-    b->copied_bytes += call->told + 2 * call->headers + call->noted;
+    b->copied_bytes += call->inputs + 2 * call->headers + call->outputs;
     tb_status status = tb_gpu_mark(d, 1, error);
-    /* in a graph a gate might come before those that it waits for */
+    /* in a graph a solve barrier might come before the solves that it waits for */
     if (status == TB_OK && p->count <= GRAPH_WORLDS && call->launch.overlap == 0)
         status = tb_gpu_graph_start(&b->graphs, d, call, error);
     else if (status == TB_OK)
@@ -379,12 +380,12 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
         device_copy->dirty = true;
     }
     if (task->course != NULL && task->course->steps > 0) {
-        /* told even where no step followed */
+        /* copied even where no step followed */
         s->device_newer |= tb_course_arrays(task->course);
         device_copy->dirty |= tb_course_arrays(task->course) != 0;
         tb_gpu_course_receive(task->course, s->model, task->steps_left, rows_of(p, task), taken,
                               w->status == TB_DIVERGED,
-                              p->staging + p->told + p->headers + task->noted_at);
+                              p->staging + p->inputs + p->headers + task->outputs_at);
     }
     s->number_of_contacts = w->state.number_of_contacts;
     s->time = w->state.time;

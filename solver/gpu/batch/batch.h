@@ -1,8 +1,8 @@
 /* A piece of a batch on its way to the card, through one launch, and back.
  *
- * The worlds' numbers and contacts stand on the card (device_copy.h). What travels with every launch is a
- * tb_gpu_world each, with what courses tell before it and what they note behind it, one pinned block
- * there and back; what the host has newer goes there first, from the same block, part by part. */
+ * The worlds' numbers and contacts lie on the card (device_copy.h). Every launch moves a header of each
+ * world (tb_gpu_world), with the inputs of courses before the headers and their outputs behind, as one
+ * pinned block there and back. Parts that the host has newer go there first, from the same block. */
 #ifndef TB_GPU_BATCH_H
 #define TB_GPU_BATCH_H
 
@@ -14,7 +14,7 @@
 #include "gpu/device/device_copy.h"
 
 /* One world of a call. */
-/* By which kernels a world goes: what it is like decides, never what other worlds of a batch are. */
+/* Kernels by which a world goes: its model decides, never the other worlds of the batch. */
 typedef enum tb_gpu_way {
     TB_GPU_BY_WARP,     /* that of small worlds (warp_fits.h) */
     TB_GPU_ONE_GENERAL, /* a small world whose next step is left to the general ones */
@@ -33,7 +33,7 @@ typedef struct tb_gpu_task {
     /* in the piece: first of its bytes on the way there, first of its copies */
     size_t bytes_at;
     int32_t copies_at;
-    size_t told_at, noted_at; /* first of its course's rows of steps that are left */
+    size_t inputs_at, outputs_at; /* first of its course's rows of steps that are left */
     int32_t contacts_needed;
     size_t arena_needed;
 } tb_gpu_task;
@@ -73,8 +73,8 @@ typedef struct tb_gpu_batch {
 /* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,
  * from the first on, as the card has room for and go the way of the first, at least one; `*taken`
  * says how many. A failure is the card's or the host's memory, before any work has begun: then no
- * state has changed; or the loss of the card, and with it of all worlds there. What happened to a
- * world stands in its task. */
+ * state has changed; or the loss of the card, and with it of all worlds there. A
+ * world's own result is in its task. */
 tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
                            const int32_t *pending, int32_t count, int32_t *taken, tb_error *error);
 

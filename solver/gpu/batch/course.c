@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* An array of a course: bytes of a step's row, and where it stands there. */
-enum { KINEMATIC, ACCELERATIONS, CONTROLS, TOLD };
-enum { Q, MOVED, TOUCHES, CERTIFICATES, NOTED };
+/* Arrays of a course, in the order of the block. */
+enum { KINEMATIC, ACCELERATIONS, CONTROLS, INPUTS };
+enum { Q, MOVED, TOUCHES, CERTIFICATES, OUTPUTS };
 
-static void told_rows(const tb_course *course, const tb_model *m, size_t bytes[TOLD])
+static void input_rows(const tb_course *course, const tb_model *m, size_t bytes[INPUTS])
 {
     const size_t bodies = (size_t)m->number_of_kinematic_bodies;
     const size_t actuators = (size_t)m->number_of_actuators;
@@ -17,7 +17,7 @@ static void told_rows(const tb_course *course, const tb_model *m, size_t bytes[T
     bytes[CONTROLS] = course->controls != NULL ? actuators * sizeof(double) : 0;
 }
 
-static void noted_rows(const tb_course *course, const tb_model *m, size_t bytes[NOTED])
+static void output_rows(const tb_course *course, const tb_model *m, size_t bytes[OUTPUTS])
 {
     const size_t bodies = (size_t)m->number_of_kinematic_bodies;
     const size_t coordinates = (size_t)m->number_of_coordinates;
@@ -30,18 +30,19 @@ static void noted_rows(const tb_course *course, const tb_model *m, size_t bytes[
 
 tb_gpu_rows tb_gpu_rows_of(const tb_course *course, const tb_model *model)
 {
-    size_t told[TOLD], noted[NOTED];
+    size_t inputs[INPUTS], outputs[OUTPUTS];
     tb_gpu_rows rows = {0};
-    told_rows(course, model, told);
-    noted_rows(course, model, noted);
-    for (int i = 0; i < TOLD; i++) rows.told += told[i];
-    for (int i = 0; i < NOTED; i++) rows.noted += noted[i];
+    input_rows(course, model, inputs);
+    output_rows(course, model, outputs);
+    for (int i = 0; i < INPUTS; i++) rows.inputs += inputs[i];
+    for (int i = 0; i < OUTPUTS; i++) rows.outputs += outputs[i];
     return rows;
 }
 
-/* ---- there ---- */
+/* ---- to the card ---- */
 
-/* Some rows of an array that may not be there, and how far the places have come by it. */
+/* Rows `first` to `first + count` of a course, and where the next array of them goes: in the host's
+ * staging and on the card. */
 typedef struct places {
     char *to, *there;
     int32_t first, count;
@@ -66,20 +67,20 @@ static void *room_for(places *p, const void *rows, size_t bytes)
 }
 
 void tb_gpu_course_send(const tb_course *course, const tb_model *model, int32_t left, int32_t rows,
-                        void *told, void *told_there, void *noted_there, tb_course *sent)
+                        void *inputs, void *inputs_there, void *outputs_there, tb_course *sent)
 {
-    size_t in[TOLD], out[NOTED];
-    places p = {.to = told, .there = told_there, .first = course->steps - left, .count = rows};
-    told_rows(course, model, in);
-    noted_rows(course, model, out);
+    size_t in[INPUTS], out[OUTPUTS];
+    places p = {.to = inputs, .there = inputs_there, .first = course->steps - left, .count = rows};
+    input_rows(course, model, in);
+    output_rows(course, model, out);
     *sent = *course;
     sent->steps = left;
     sent->kinematic = send_rows(&p, course->kinematic, in[KINEMATIC]);
     if (sent->kinematic != NULL)
-        tb_course_normalize(told, (int64_t)rows * model->number_of_kinematic_bodies);
+        tb_course_normalize(inputs, (int64_t)rows * model->number_of_kinematic_bodies);
     sent->accelerations = send_rows(&p, course->accelerations, in[ACCELERATIONS]);
     sent->controls = send_rows(&p, course->controls, in[CONTROLS]);
-    p.there = noted_there;
+    p.there = outputs_there;
     sent->q = room_for(&p, course->q, out[Q]);
     sent->moved = room_for(&p, course->moved, out[MOVED]);
     sent->touches = room_for(&p, course->touches, out[TOUCHES]);
@@ -89,14 +90,14 @@ void tb_gpu_course_send(const tb_course *course, const tb_model *model, int32_t 
 /* ---- back ---- */
 
 void tb_gpu_course_receive(const tb_course *course, const tb_model *model, int32_t left,
-                           int32_t rows, int32_t taken, bool diverged, const void *noted)
+                           int32_t rows, int32_t taken, bool diverged, const void *outputs)
 {
-    size_t bytes[NOTED];
-    void *const arrays[NOTED] = {course->q, course->moved, course->touches, course->certificates};
+    size_t bytes[OUTPUTS];
+    void *const arrays[OUTPUTS] = {course->q, course->moved, course->touches, course->certificates};
     const size_t first = (size_t)(course->steps - left);
-    const char *from = noted;
-    noted_rows(course, model, bytes);
-    for (int i = 0; i < NOTED; i++) {
+    const char *from = outputs;
+    output_rows(course, model, bytes);
+    for (int i = 0; i < OUTPUTS; i++) {
         if (arrays[i] == NULL) continue;
         const size_t count = (size_t)taken + (i == CERTIFICATES && diverged);
         memcpy((char *)arrays[i] + first * bytes[i], from, count * bytes[i]);

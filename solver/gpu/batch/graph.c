@@ -42,15 +42,15 @@ void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
 
 cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
 {
-    char *here = (char *)call->staging + call->told, *there = (char *)call->block + call->told;
-    cudaError_t result = cudaMemcpyAsync(call->block, call->staging, call->told + call->headers,
+    char *here = (char *)call->staging + call->inputs, *there = (char *)call->block + call->inputs;
+    cudaError_t result = cudaMemcpyAsync(call->block, call->staging, call->inputs + call->headers,
                                          cudaMemcpyHostToDevice, stream);
     if (result == cudaSuccess)
         result = (call->single ? tb_gpu_start_steps_f32
                                : tb_gpu_start_steps)(&call->launch, call->side_streams, stream);
     if (result != cudaSuccess) return result;
-    /* worlds have moved, and what is not known of them is lost */
-    return cudaMemcpyAsync(here, there, call->headers + call->noted, cudaMemcpyDeviceToHost,
+    /* worlds have moved: without their headers the card's states are lost */
+    return cudaMemcpyAsync(here, there, call->headers + call->outputs, cudaMemcpyDeviceToHost,
                            stream) == cudaSuccess
                ? cudaSuccess
                : cudaErrorLaunchFailure;
@@ -62,7 +62,7 @@ static void drop(struct tb_gpu_graph *graph)
     graph->exec = NULL;
 }
 
-/* Calls are compared byte by byte: whoever makes one clears it first. */
+/* Calls are compared byte by byte, so every call is cleared before it is filled. */
 static struct tb_gpu_graph *find(tb_gpu_graphs *graphs, const tb_gpu_call *call)
 {
     struct tb_gpu_graph *oldest = &graphs->graphs[0];

@@ -11,16 +11,16 @@
 
 enum { TB_GPU_GRAPHS = 16 };
 
-/* All that a call tells the card. */
+/* A call to the card. */
 typedef struct tb_gpu_call {
     tb_gpu_launch launch;
     const tb_gpu_side_streams *side_streams;
     bool single; /* precision */
     void *staging;
     void *block;
-    /* of both: what courses tell, headers, what courses note; the first two go there, the last two
-     * come back */
-    size_t told, headers, noted;
+    /* bytes of both: inputs of courses, headers, outputs of courses; the first two go to the card, the
+     * last two come back */
+    size_t inputs, headers, outputs;
 } tb_gpu_call;
 
 typedef struct tb_gpu_graphs {

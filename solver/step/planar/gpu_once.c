@@ -10,8 +10,8 @@
 #include "solve/planar/betz_run.h"
 #include "step/planar/islands.h"
 
-/* One world in the step that is being made. */
-typedef struct planar_guest {
+/* One world of the batch, in the present step. */
+typedef struct planar_batch_world {
     tb_state *state;
     const tb_course *course; /* or NULL */
     tb_workspace workspace;
@@ -21,11 +21,11 @@ typedef struct planar_guest {
     tb_certificate certificate, merged;
     tb_status status;
     tb_error error;
-} planar_guest;
+} planar_batch_world;
 
 /* One island of one world. */
 typedef struct planar_solve {
-    planar_guest *guest;
+    planar_batch_world *world;
     int32_t island, row; /* island of the world; first row in `p` */
     tb_problem problem;
     tb_betz_run run;
@@ -37,7 +37,7 @@ typedef struct planar_context {
     void *card;
     const tb_step_options *options; /* of the call */
     int32_t wanted, threads;
-    planar_guest *guests; /* capacity */
+    planar_batch_world *batch_worlds; /* capacity */
     int32_t capacity, worlds;
     int32_t step;   /* of the call */
     tb_arena arena; /* of a step's arrays of all worlds */
@@ -52,11 +52,11 @@ typedef struct planar_context {
 static void destroy(void *context)
 {
     planar_context *c = context;
-    for (int32_t i = 0; i < c->capacity; i++) tb_arena_destroy(&c->guests[i].workspace.arena);
+    for (int32_t i = 0; i < c->capacity; i++) tb_arena_destroy(&c->batch_worlds[i].workspace.arena);
     for (int32_t i = 0; i < c->scratch_capacity; i++) tb_arena_destroy(&c->scratch[i]);
     tb_arena_destroy(&c->arena);
     if (c->card) c->gpu->planar_close(c->card);
-    free(c->guests);
+    free(c->batch_worlds);
     free(c->scratch);
     free(c);
 }
@@ -116,19 +116,19 @@ static void measure(const void *context, tb_stepper_use *use)
     use->host_bytes += c->arena.capacity;
     use->allocations += c->arena.allocations;
     for (int32_t i = 0; i < c->capacity; i++) {
-        use->host_bytes += c->guests[i].workspace.arena.capacity;
-        use->allocations += c->guests[i].workspace.arena.allocations;
+        use->host_bytes += c->batch_worlds[i].workspace.arena.capacity;
+        use->allocations += c->batch_worlds[i].workspace.arena.allocations;
     }
 }
 
-static tb_status reserve_guests(planar_context *c, int32_t worlds, tb_error *error)
+static tb_status reserve_worlds(planar_context *c, int32_t worlds, tb_error *error)
 {
     if (worlds <= c->capacity) return TB_OK;
-    const size_t bytes = (size_t)worlds * sizeof *c->guests;
-    planar_guest *grown = realloc(c->guests, bytes);
+    const size_t bytes = (size_t)worlds * sizeof *c->batch_worlds;
+    planar_batch_world *grown = realloc(c->batch_worlds, bytes);
     if (!grown) return tb_fail_memory(error, bytes, "a batch");
     memset(grown + c->capacity, 0, (size_t)(worlds - c->capacity) * sizeof *grown);
-    c->guests = grown;
+    c->batch_worlds = grown;
     c->capacity = worlds;
     return TB_OK;
 }
@@ -147,10 +147,10 @@ static tb_status reserve_scratch(planar_context *c, int32_t solves, tb_error *er
 
 /* ---- the halves of a step ---- */
 
-static void begin_guest(void *context, int32_t i, int32_t thread)
+static void begin_world(void *context, int32_t i, int32_t thread)
 {
     planar_context *c = context;
-    planar_guest *g = &c->guests[i];
+    planar_batch_world *g = &c->batch_worlds[i];
     (void)thread;
     g->stepping = NULL;
     g->islands = NULL;
@@ -161,7 +161,7 @@ static void begin_guest(void *context, int32_t i, int32_t thread)
     if (g->course)
         g->status = tb_course_apply_inputs(g->state, g->course, c->step, &g->workspace.arena);
     if (g->status != TB_OK) {
-        tb_fail_memory(&g->error, 0, "what a world is told");
+        tb_fail_memory(&g->error, 0, "the inputs of a course");
         return;
     }
     tb_planar_stepping *stepping = NULL;
@@ -173,10 +173,10 @@ static void begin_guest(void *context, int32_t i, int32_t thread)
     g->islands = tb_planar_step_islands(stepping);
 }
 
-static void end_guest(void *context, int32_t i, int32_t thread)
+static void end_world(void *context, int32_t i, int32_t thread)
 {
     planar_context *c = context;
-    planar_guest *g = &c->guests[i];
+    planar_batch_world *g = &c->batch_worlds[i];
     (void)thread;
     if (!g->stepping) return;
     if (g->islands)
@@ -194,7 +194,7 @@ static void open_solve(void *context, int32_t i, int32_t thread)
 {
     planar_context *c = context;
     planar_solve *s = &c->solves[i];
-    tb_planar_islands *islands = s->guest->islands;
+    tb_planar_islands *islands = s->world->islands;
     tb_warm_start warm = {.scratch = &c->scratch[i]};
     (void)thread;
     tb_arena_reset(&c->scratch[i]);
@@ -209,7 +209,7 @@ static void place_solve(planar_context *c, int32_t i)
 {
     tb_betz_batch *b = &c->batch;
     planar_solve *s = &c->solves[i];
-    const tb_planar_islands *islands = s->guest->islands;
+    const tb_planar_islands *islands = s->world->islands;
     const tb_planar_island *from = &islands->islands[s->island];
     const tb_block *last = &islands->blocks[from->first + from->blocks - 1];
     const int32_t segments = last->segment + last->segments;
@@ -282,7 +282,7 @@ static tb_status gather(planar_context *c, tb_error *error)
     c->batch = (tb_betz_batch){0};
     c->number_of_solves = 0;
     for (int32_t i = 0; i < c->worlds; i++) {
-        planar_guest *g = &c->guests[i];
+        planar_batch_world *g = &c->batch_worlds[i];
         g->first_island = c->number_of_solves;
         if (g->islands) c->number_of_solves += g->islands->number_of_islands;
     }
@@ -294,9 +294,9 @@ static tb_status gather(planar_context *c, tb_error *error)
     c->batch.number_of_islands = n;
     if (!c->solves || !c->batch.islands) return tb_fail_memory(error, 0, "the islands of a step");
     for (int32_t i = 0; i < c->worlds; i++) {
-        planar_guest *g = &c->guests[i];
+        planar_batch_world *g = &c->batch_worlds[i];
         for (int32_t k = 0; g->islands && k < g->islands->number_of_islands; k++)
-            c->solves[g->first_island + k] = (planar_solve){.guest = g, .island = k};
+            c->solves[g->first_island + k] = (planar_solve){.world = g, .island = k};
     }
     tb_parallel_for(n, 1, c->threads, open_solve, c);
     for (int32_t i = 0; i < n; i++) place_solve(c, i);
@@ -365,7 +365,7 @@ static int32_t last_step(const planar_context *c, int32_t steps)
 {
     int32_t most = 0;
     for (int32_t i = 0; i < c->worlds; i++) {
-        const int32_t own = c->guests[i].course ? c->guests[i].course->steps : steps;
+        const int32_t own = c->batch_worlds[i].course ? c->batch_worlds[i].course->steps : steps;
         if (own > most) most = own;
     }
     return most;
@@ -377,12 +377,12 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
 {
     planar_context *c = context;
     tb_status status = check(options, error);
-    if (status == TB_OK) status = reserve_guests(c, worlds, error);
+    if (status == TB_OK) status = reserve_worlds(c, worlds, error);
     if (status != TB_OK) return status;
     c->options = options;
     c->worlds = worlds;
     for (int32_t i = 0; i < worlds; i++) {
-        planar_guest *g = &c->guests[i];
+        planar_batch_world *g = &c->batch_worlds[i];
         g->state = states[i];
         g->course = courses ? &courses[i] : NULL;
         g->status = TB_OK;
@@ -390,14 +390,15 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
     }
     const int32_t most = last_step(c, steps);
     for (c->step = 0; c->step < most && status == TB_OK; c->step++) {
-        tb_parallel_for(worlds, 1, c->threads, begin_guest, c);
+        tb_parallel_for(worlds, 1, c->threads, begin_world, c);
         status = gather(c, error);
         if (status == TB_OK) status = sweep(c, error);
-        if (status == TB_OK) tb_parallel_for(worlds, 1, c->threads, end_guest, c);
+        if (status == TB_OK) tb_parallel_for(worlds, 1, c->threads, end_world, c);
     }
-    for (int32_t i = 0; i < worlds && certificates; i++) certificates[i] = c->guests[i].merged;
+    for (int32_t i = 0; i < worlds && certificates; i++)
+        certificates[i] = c->batch_worlds[i].merged;
     for (int32_t i = 0; i < worlds && status == TB_OK; i++) {
-        const planar_guest *g = &c->guests[i];
+        const planar_batch_world *g = &c->batch_worlds[i];
         status = g->status;
         if (status == TB_OK || !error) continue;
         *error = g->error;
