@@ -1,8 +1,7 @@
 # Tribod: build, tests, install. `make help` lists the targets, deploy/config.mk the knobs.
 #
 # Sources are found by their folder and name:
-#   solver/**/*.c                                 compiled once, but for the rooms of physics and
-# gpu
+#   solver/**/*.c                                 compiled once, but for gpu and the rooms of physics
 #   solver/{collide,contact,qp,solve,step}/**/*.c the rooms of physics: one unit of all, so that the
 #                                                 compiler sees through every call of a step;
 #                                                 compiled twice into the one library, as double and
@@ -51,10 +50,10 @@ suite_fuzz  := $(FUZZ:tests/fuzz/fuzz_%=tests/fuzz/replay_%)
 
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
 suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
-# not the lanes of a played card: each has a stack of its own, which ASan takes for one that has
-# ended
+# Without tests that play a card lane by lane: each lane has a stack of its own, and ASan takes such
+# a stack for one that has ended.
 ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call suites,$(ASAN_SUITES)))
-# without units of C++ that take minutes to build under ASan, which `make check-asan` has
+# `make check` leaves out units of C++ that take minutes to build under ASan; `make check-asan` has them
 ASAN_IN_CHECK := $(filter-out %/test_device_world %/test_team_solve %/test_team_solve_f32,$(ASAN_TESTS))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) \
@@ -69,7 +68,8 @@ PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))
 LIBRARY := $(B)/libtribo.a
 VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0.0.0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
-# a symbol of the shared library that says of which headers it is: clients without a compiler ask for it
+# The shared library exports a symbol whose name holds a digest of the public headers: clients
+# without a compiler ask for it to know that the library is of their headers.
 ABI     := tb_abi_$(shell cat solver/tribo*.h | sha256sum | cut -c 1-16)
 SHARED  := $(B)/libtribo.so.$(VERSION)
 PRODUCTS := $(LIBRARY) $(B)/tribo
@@ -86,10 +86,10 @@ SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAG
 RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARCHER=$(ARCHER) \
       CC="$(CC)" TEST_PYTHON=$(PYTHON) tests/run_all.sh $(BUILD)/log
 
-# tests do without it where there is none; `make fuzz` does not
+# protobuf-c's source: `make check` goes on without it, `make fuzz` needs it
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
-# its pages where Node can be had
+# builds the dashboard's pages if Node can be installed; else the daemon serves a page that says so
 with_dashboard = BUILD=$(BUILD) deploy/deps.sh dashboard && $(SUBMAKE) dashboard || echo 'the daemon goes without its dashboard'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
@@ -101,9 +101,9 @@ help: ## this list
 
 all: $(ALL) ## the library, the command and the data generators, into build/
 
-products: $(PRODUCTS) ## what `make install` installs
+products: $(PRODUCTS) ## programs and libraries that `make install` installs
 
-demo: ## install what is missing, build, start the daemon and have it evaluate grasps of a mug
+demo: ## install missing packages, build, start the daemon and have it evaluate grasps of a mug
 	@BUILD=$(BUILD) deploy/deps.sh build python
 	@$(with_dashboard)
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT) $(B)/demo/grasp.xml
@@ -111,7 +111,7 @@ demo: ## install what is missing, build, start the daemon and have it evaluate g
 
 tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## build every test program
 
-check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
+check: ## all tests of CI: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
 	@BUILD=$(BUILD) deploy/deps.sh build test python dashboard web gpu
 	@$(with_protobuf_source)
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(WEB_CLIENTS) $(DASHBOARD_CHECKED) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
@@ -212,7 +212,7 @@ bench: ## build and run tests/bench, one program after the other
 	@for b in $(call only,$(BENCH:%=$(B)/%)); do \
 	    echo "== $$b"; TRIBO=$(abspath $(B)/tribo) TRIBO_BUILD=$(abspath $(B)) $$b || exit 1; done
 
-bench-gpu: ## on a GPU, beside MuJoCo Warp and Newton: ARGS="--help" says what; to build/bench-gpu
+bench-gpu: ## on a GPU, beside MuJoCo Warp and Newton, to build/bench-gpu; ARGS="--help" lists the parts
 	@BUILD=$(BUILD) deploy/deps.sh build test gpu peers gpu-peers
 	@$(SUBMAKE) all $(BENCH:%=$(B)/%) $(B)/tests/unit/gpu/test_gpu_step \
 	    $(B)/tests/unit/gpu/test_gpu_large $(B)/tests/unit/gpu/test_gpu_resume
@@ -256,7 +256,8 @@ clean: ## remove build/
 
 # ---- rules --------------------------------------------------------------------------------------
 
-# stamps change when their text does; := since targets that ask for a stamp add to CPPFLAGS
+# A stamp changes when its text does. := fixes the text of stamp.flags here, since targets that
+# depend on it add to CPPFLAGS.
 $(B)/stamp.flags: text := $(CC) $(CPPFLAGS) $(CFLAGS)
 $(B)/stamp.objects: text = $(LIB_OBJECTS)
 $(B)/stamp.physics: text = $(TWICE)

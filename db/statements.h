@@ -117,7 +117,7 @@
     X(SNAPSHOT_GET, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE id = ?1")                             \
     X(SNAPSHOT_LATEST, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE session = ?1 "                     \
                        "ORDER BY number DESC LIMIT 1")                                                \
-    /* runs: who, what and when started are said once */                                              \
+    /* runs: caller, kind and time of start are written once */                                       \
     X(RUN_PUT,                                                                                        \
       "INSERT INTO run (id, kind, status, owner, label, scene, options_json, build, device, "         \
       "start_time_us, end_time_us, worlds, steps, compute_time_us, grasps, grasps_held, "             \

@@ -1,10 +1,7 @@
 #!/bin/sh
-# Installs what Tribod needs, by groups:
+# Installs the packages that Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [dashboard] [web] [gpu] [fuzz] [clients]
-#                  [image] [deb] [alerts] [postgres] [ray] [learn] [peers]
-#                  [gpu-peers]
-#   (none named: all but fuzz, clients, image, deb, alerts, postgres, ray, learn and the peers)
+#   deploy/deps.sh [GROUP...]         none named: build test clang python dashboard web gpu
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
@@ -15,8 +12,8 @@
 #   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   clients Go, Rust and Node for the gRPC clients of `make check-clients`
-#   image   podman with runc, and mmdebstrap for a base where no registry can be reached: `make
-# image`
+#   image   podman with runc, and mmdebstrap, which makes a base image without a registry: `make image`
+#   helm    Go, catatonit, helm and kubeconform in build/helm: `make helm-check`
 #   deb     debhelper, help2man and lintian: `make deb`
 #   ray     Ray and pyarrow in the environment of python: `make check-ray`
 #   learn   torch, JAX, stable-baselines3, CoACD (5 GiB) in build/learn: `make check-learn`

@@ -366,7 +366,7 @@ int main(int argc, char **argv)
     if (line.what == ACTION_HELP) return fputs(HELP, stdout) < 0;
     if (line.what == ACTION_VERSION) return printf("tribod %s (%s)\n", TB_VERSION, td_build()) < 0;
 
-    /* before a pipe with the configuration is read: what starts anew could not read it again */
+    /* before a pipe with the configuration is read: the new process could not read it again */
     if (line.what == ACTION_SERVE) sleep_between_loops(argv);
     tb_status status = read_config(&line, &config, &error);
     if (status == TB_OK) status = td_config_check(&config, &error);

@@ -6,10 +6,12 @@
 #   server/**/*.c              libtribod.a, all but server/main.c, which makes it the daemon tribod
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, descriptors; dashboard.inc: clients/web/rules.mk
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
-#   tests/unit/{server,db}/*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
-#   tests/unit/client/*.c and server/test_server_rpc*.c both, for a daemon and its client in one
-#   process, and
-#   tests/unit/cli/test_cli_NAME.c the command's NAME.o alone
+#   tests/unit/{server,db}/*.c, tests/fuzz/fuzz_wire_*.c
+#                              link libtribod.a too
+#   tests/unit/client/*.c, tests/unit/server/test_server_rpc*.c
+#                              link libtribod.a and libtribo_client.a: daemon and client in one process
+#   tests/unit/cli/test_cli_NAME.c
+#                              links NAME.o of the command alone
 # Includes name the room: "session/session.h" from server/, "common/args.h" from clients/cli/.
 
 GEN := $(BUILD)/generated

@@ -1,8 +1,9 @@
 /* The daemon's life: its parts are made in the order of their needs, and ended in the reverse.
  *
  * Draining. New calls are refused at once by both transports while those in flight go on; sessions
- * are checkpointed, watchers and streams told; jobs finish; the transports wait for what is left
- * and cancel it when drain_seconds are nearly over; what changed meanwhile is checkpointed again.
+ * are checkpointed, watchers and streams get the news; jobs finish; the transports wait for the other
+ * calls and cancel them when drain_seconds are nearly over; sessions that changed meanwhile are
+ * checkpointed again.
  * The transports' shutdowns block, and the jobs that they wait for need time at the same moment, so
  * each shuts down on a thread of its own. */
 #include "server.h"
@@ -36,7 +37,7 @@ enum { WORKERS_MINIMUM = 2, WORKERS_MAXIMUM = 8, WORKERS_QUEUE = 256 };
 /* at the end of a drain, for HTTP connections to be closed by their clients */
 static const int64_t LINGER_NS = 500000000;
 
-/* A configuration that somebody may still read. */
+/* A configuration that a thread may still read. */
 typedef struct kept_config {
     td_config config;
     struct kept_config *older;
@@ -71,7 +72,7 @@ tb_status td_server_reload(td_server *server, const td_config *wanted, tb_error 
     const td_config *running = server->config;
     td_config config = *wanted;
     td_config_keep_fixed(&config, running, log_kept, server->log);
-    /* only what differs is kept, so that signals without a change cost no memory */
+    /* only changed texts are kept, so that signals without a change cost no memory */
     if (!td_config_equal(&config, running)) {
         const tb_status status = publish_config(server, &config, error);
         if (status != TB_OK) return status;
@@ -347,14 +348,14 @@ bool td_server_drain(td_server *server)
     atomic_store(&server->uploads_end_ns, start + (deadline - start) / 4);
     if (server->rpc != NULL) td_rpc_set_serving(server->rpc, false);
 
-    /* the last tenth is for ending what will not end by itself, and for its checkpoint */
+    /* the last tenth is for cancelling calls that do not end by themselves, and for their checkpoints */
     shutdown down = {server, 0.9 * allowed};
     pthread_t rpc, http;
     const bool rpc_started = pthread_create(&rpc, NULL, shut_rpc_down, &down) == 0;
     const bool http_started = pthread_create(&http, NULL, shut_http_down, &down) == 0;
 
-    /* streams are told to end, or jobs would go on coming; what they do until then is checkpointed
-     * once more below */
+    /* streams get the order to end, or jobs would go on coming; sessions that they step until then
+     * are checkpointed once more below */
     checkpoint(server, deadline);
     bool complete = td_devices_drain(server, 0.8 * seconds_until(deadline));
     if (rpc_started)

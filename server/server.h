@@ -25,8 +25,8 @@ const char *td_server_http_address(const td_server *);
  * configuration's drain_seconds; then transports shut down. False if work was left undone. */
 bool td_server_drain(td_server *);
 void td_server_destroy(td_server *); /* NULL is fine; drains nothing */
-/* Takes over what can change while running: keys, limits, log level, origins. The configuration was
- * checked; what only a start can change is logged and stays. */
+/* Takes over options that can change while the daemon runs: keys, limits, log level, origins. The
+ * configuration was checked; changes of other options are logged and wait for a start. */
 tb_status td_server_reload(td_server *, const td_config *, tb_error *);
 
 #endif

@@ -1,7 +1,7 @@
 /* Functions of Modelica 3.6: compiled once, called with arrays on a processor or a card.
  *
- * A source holds functions, packages of functions, records and constants. A program is what the
- * compiler made of it: immutable, and shared by any number of threads. A call gives every input
+ * A source holds functions, packages of functions, records and constants. A program is a
+ * compiled source: immutable, and shared by any number of threads. A call gives every input
  * and gets every output; records count as one argument a field, "state.h".
  *
  * Sources come from callers, so nothing in them is trusted: the compiler accepts Modelica alone,
@@ -68,7 +68,7 @@ typedef struct tb_function_fault {
 } tb_function_fault;
 
 /* Compiles a source of `size` bytes; `name` is the file in messages. `fault` may be NULL.
- * INVALID_ARGUMENT for a source that is wrong, UNSUPPORTED for what is left out of Modelica,
+ * INVALID_ARGUMENT for a source that is wrong, UNSUPPORTED for parts of Modelica that are left out,
  * RESOURCE_EXHAUSTED above a limit. */
 tb_status tb_function_compile(const char *source, size_t size, const char *name,
                               tb_function_program **program, tb_function_fault *fault,

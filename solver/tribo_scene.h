@@ -435,7 +435,7 @@ typedef enum tb_sensor_type {
     TB_SENSOR_ACTUATOR_POSITION,         /* length times gear, of joints with one dof and tendons */
     TB_SENSOR_ACTUATOR_VELOCITY,         /* per second */
     TB_SENSOR_ACTUATOR_FORCE,            /* N or N m, before the gear */
-    TB_SENSOR_FRAME_POSITION,            /* 3, m; of bodies, shapes and sites, as what follows */
+    TB_SENSOR_FRAME_POSITION,            /* 3, m; of bodies, shapes and sites, as the types below */
     TB_SENSOR_FRAME_ORIENTATION,         /* 4 */
     TB_SENSOR_FRAME_X_AXIS,              /* 3 */
     TB_SENSOR_FRAME_Y_AXIS,              /* 3 */
@@ -447,11 +447,11 @@ typedef enum tb_sensor_type {
     TB_SENSOR_SUBTREE_COM,                /* 3, m, of a body and its descendants */
     TB_SENSOR_SUBTREE_VELOCITY,           /* 3, m/s, of their centre of mass */
     TB_SENSOR_SUBTREE_ANGULAR_MOMENTUM,   /* 3, N m s, about their centre of mass */
-    TB_SENSOR_ACCELEROMETER,              /* 3, m/s^2, minus gravity; site axes, as what follows */
-    TB_SENSOR_VELOCIMETER,                /* 3, m/s */
-    TB_SENSOR_GYRO,                       /* 3, rad/s */
-    TB_SENSOR_FORCE,                      /* 3, N, by the parent on the site's body */
-    TB_SENSOR_TORQUE,                     /* 3, N m, the same, about the site */
+    TB_SENSOR_ACCELEROMETER, /* 3, m/s^2, minus gravity; site axes, as the types below */
+    TB_SENSOR_VELOCIMETER,   /* 3, m/s */
+    TB_SENSOR_GYRO,          /* 3, rad/s */
+    TB_SENSOR_FORCE,         /* 3, N, by the parent on the site's body */
+    TB_SENSOR_TORQUE,        /* 3, N m, the same, about the site */
     TB_SENSOR_TOUCH, /* N: normal forces on the site's body along lines that meet the site's zone */
     TB_SENSOR_CLOCK, /* s */
     TB_SENSOR_TYPES

@@ -32,7 +32,7 @@ TEAM_WORLDS := $(B)/tests/unit/gpu/team_world.o $(B)/tests/unit/gpu/team_world.f
 WARP_WORLDS := $(B)/tests/unit/gpu/warp_world.o $(B)/tests/unit/gpu/warp_world.f32.o
 TEAM_PLAY := $(B)/tests/unit/gpu/team_play.o
 
-# and field mode, with one lane that plays a card
+# and large worlds, with one lane that plays a card
 LARGE_PLAYED := $(B)/tests/unit/gpu/large_played.o $(B)/tests/unit/gpu/large_played.f32.o
 # and with threads as the lanes of its blocks
 LARGE_LANES := $(B)/tests/unit/gpu/large_lanes.o

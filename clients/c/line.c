@@ -160,7 +160,7 @@ static void drive(tbc_line *line, tbc_exchange *x)
         int64_t waited = tbc_now_ns() - begin;
         if (waited > LONGEST_SPIN_NS) waited = LONGEST_SPIN_NS;
         x->average_ns = (7 * x->average_ns + waited) / 8;
-        /* a unary call waits once: the next one begins with what this one found */
+        /* a unary call waits once: the next call begins with this result */
         if (x->half_closed) line->average_ns = (7 * line->average_ns + waited) / 8;
         if (!line->failed) tbc_line_receive(line);
     }

@@ -506,7 +506,7 @@ static tb_status ask(db_fleet *fleet, const char *sql, int count, const char *co
     if (status == TB_OK || error == NULL) return status;
     char reason[TB_ERROR_MESSAGE_SIZE];
     snprintf(reason, sizeof reason, "%s", error->message);
-    /* clients repeat what is UNAVAILABLE at once, which would not help here */
+    /* clients repeat UNAVAILABLE calls at once, which would not help here */
     if (status == TB_UNAVAILABLE) status = TB_FAILED_PRECONDITION;
     return tb_fail(error, status, "the fleet's database: %.300s", reason);
 }

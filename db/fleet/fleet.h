@@ -31,7 +31,7 @@ typedef struct db_fleet_options {
 /* Starts the thread that sends. The store was opened with `outbox`, and outlives the fleet. The database
  * need not answer yet. FAILED_PRECONDITION where libpq cannot be loaded. */
 tb_status db_fleet_create(db *, const db_fleet_options *, db_fleet **, tb_error *);
-/* Sends what waits, for two seconds at most, and ends the thread. Callers of lists have returned. */
+/* Sends the waiting rows, for two seconds at most, and ends the thread. Callers of lists have returned. */
 void db_fleet_destroy(db_fleet *);
 
 typedef struct db_fleet_counters {

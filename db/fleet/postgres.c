@@ -202,7 +202,7 @@ static tb_status judge(const db_postgres *c, const PGresult *result, tb_error *e
     return fail(error, value ? TB_INVALID_ARGUMENT : TB_FAILED_PRECONDITION, text);
 }
 
-/* Takes all results of what was sent. The last one with rows goes to *kept; the first failure counts. */
+/* Takes all results of the sent statements. The last one with rows goes to *kept; the first failure counts. */
 static tb_status take_results(db_postgres *c, int64_t deadline_ns, PGresult **kept, tb_error *error)
 {
     tb_status status = TB_OK;

@@ -19,8 +19,8 @@ typedef struct db_postgres_rows db_postgres_rows;
 /* FAILED_PRECONDITION where this build has no PostgreSQL or libpq cannot be loaded. */
 tb_status db_postgres_load(tb_error *);
 
-/* Connects to a URL, postgresql://USER@HOST:PORT/DATABASE; what the URL leaves out comes from libpq's
- * variables and files (PGPASSWORD, PGPASSFILE). `stop` is borrowed; true ends waiting. */
+/* Connects to a URL, postgresql://USER@HOST:PORT/DATABASE; parts that the URL leaves out come from
+ * libpq's variables and files (PGPASSWORD, PGPASSFILE). `stop` is borrowed; true ends waiting. */
 tb_status db_postgres_connect(const char *url, double seconds, const atomic_bool *stop,
                               db_postgres **, tb_error *);
 void db_postgres_close(db_postgres *);

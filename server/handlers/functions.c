@@ -321,7 +321,7 @@ static tb_status read_options(calling *c, const Tribo__V1__CallRequest *m, tb_er
     return status;
 }
 
-/* waits while the reader is behind; false: nobody reads any more */
+/* waits while the reader is behind; false: the reader has gone */
 static bool wait_for_reader(td_call *call)
 {
     const struct timespec pause = {.tv_nsec = 1000000};

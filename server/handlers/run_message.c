@@ -26,7 +26,7 @@ void td_run_certificate(const db_certificate *c, Tribo__V1__Certificate *message
     message->closure_error = c->closure_error;
     message->energy = c->energy;
     message->energy_change = c->energy_change;
-    /* sums over many steps may be beyond what the wire counts */
+    /* sums over many steps may be beyond the wire's integers */
     message->contacts = (int32_t)(c->contacts < INT32_MAX ? c->contacts : INT32_MAX);
     message->rows = (int32_t)(c->rows < INT32_MAX ? c->rows : INT32_MAX);
     message->iterations = (int32_t)(c->iterations < INT32_MAX ? c->iterations : INT32_MAX);

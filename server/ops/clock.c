@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* beyond this a shift would overflow what is added to it: about 300 years, s */
+/* a larger shift would overflow the sum of clock and shift: about 300 years, s */
 #define SHIFT_LIMIT_S 1e10
 
 static int64_t real_utc_us(void)

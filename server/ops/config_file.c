@@ -1,5 +1,5 @@
 /* Configuration files: inih takes lines apart, and this reader counts them, so that every message
- * can name its line. Refused beyond what inih refuses: lines that it would cut, bytes that no text
+ * can name its line. Refused beside the faults that inih refuses: lines that it would cut, bytes that no text
  * holds, and an option that is set twice, which is how inih reports a continued line. */
 #include <errno.h>
 #include <ini.h>

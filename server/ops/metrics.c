@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "ops/build.h"
 
-/* upper edges of the buckets, s; one more holds what lies beyond */
+/* upper edges of the buckets, s; one more bucket holds larger values */
 static const double EDGES[] = {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4,
                                1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,
                                1,    2,    5,    10,   20,   50,   100};

@@ -141,7 +141,7 @@ static void launch_serial(td_batch *batch, int32_t steps)
 }
 
 /* A world that stopped short without having diverged failed; the batch's own status is that of the
- * first world that stopped for whatever reason. */
+ * first world that stopped, for any reason. */
 static void judge(const td_batch *batch, td_job *job, int32_t index, int32_t world,
                   tb_status status, const tb_error *error)
 {
@@ -178,7 +178,7 @@ static void launch_parallel(td_batch *batch, int32_t steps)
             judge(batch, job, n, w, status, &error);
             job->moved =
                 job->moved || tb_state_steps(batch->states[n]) > batch->expected[n] - steps;
-            /* a world that did not move keeps what it has reached */
+            /* a world that did not move keeps its certificate */
             const tb_certificate *c = &batch->certificates[n++];
             if (c->step > 0 || c->status != TB_OK) merge(job, w, c);
         }

@@ -16,8 +16,8 @@
 
 /* Limit of unreferenced cached bytes. */
 static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)64 << 20;
-/* A compiled model against its canonical bytes, with its trees and hulls; and what the smallest one
- * takes of the address space: its arenas are half empty, and as scenes come and go all of that
+/* A compiled model against its canonical bytes, with its trees and hulls; and the address space that
+ * the smallest one takes: its arenas are half empty, and as scenes come and go all of that
  * gets touched. */
 enum { MODEL_OVER_BYTES = 4, MODEL_LEAST_BYTES = 48 << 10 };
 

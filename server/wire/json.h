@@ -2,7 +2,7 @@
  *
  * The mapping is that of https://protobuf.dev/programming-guides/json: names in lowerCamelCase (the
  * original ones are read too), 64-bit integers and bytes (base64) as strings, enums by name, "NaN",
- * "Infinity" and "-Infinity" for numbers that JSON has not, null for what is absent, values equal
+ * "Infinity" and "-Infinity" for numbers that JSON has not, null for absent messages, values equal
  * to the default left out. map<> entries are objects, google.protobuf.Duration is "1.5s", and a
  * google.protobuf.Any of a type that the daemon knows is printed with "@type".
  *
@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "wire/request.h"
 
-/* Appends a message as JSON. RESOURCE_EXHAUSTED if out of memory; INTERNAL if the message holds what
- * its descriptor does not allow. */
+/* Appends a message as JSON. RESOURCE_EXHAUSTED if out of memory; INTERNAL if the message breaks
+ * its descriptor. */
 tb_status td_json_print(tb_bytes *text, const ProtobufCMessage *, tb_error *);
 /* The same with every Array as lists in lists, as many levels as it has axes, in place of base64. Whole
  * numbers beyond 2^53 are strings, as everywhere in this mapping. */

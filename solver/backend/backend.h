@@ -1,4 +1,4 @@
-/* The table of a backend: what the library asks of the code that schedules work on a device.
+/* The table of a backend: functions of the code that schedules work on a device, for the library.
  *
  * The header knows states, models and programs by name alone, so that every room may include it. */
 #ifndef TB_BACKEND_H
@@ -39,7 +39,7 @@ typedef struct tb_backend {
     bool (*serves)(const void *context, const tb_step_options *options);
     /* Steps every world `steps` times, or by its course where there are courses (checked; NULL:
      * none); the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and
-     * what the host has of the states is as before the call. A backend without device copies gets
+     * the host's copies of the states are as before the call. A backend without device copies gets
      * states that are wholly on the host and have none. */
     tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
                       const tb_course *courses, int32_t worlds, int32_t steps,

@@ -2,7 +2,7 @@
  *
  * The GPU's code stands in a shared object of its own, so that nothing else links a CUDA library
  * and everything runs unchanged where there is none. It is looked for once in a process, at the
- * first question about it, and stays: what it knows of the driver cannot be unloaded. Looked for
+ * first question about it, and stays: the driver's part of it cannot be unloaded. Looked for
  * where TRIBO_GPU_PLUGIN says (a path; empty: nowhere), else beside the program or library that
  * this code is part of, else in the folder where `make install` puts it. */
 #include <dlfcn.h>

@@ -45,7 +45,7 @@ struct tb_arena_block {
     size_t offset; /* bytes taken */
 };
 
-/* The header takes a whole alignment unit, so that what stands behind it is aligned too. */
+/* The header takes a whole alignment unit, so that the memory behind it is aligned too. */
 static const size_t header_size = TB_ARENA_ALIGNMENT;
 _Static_assert(sizeof(tb_arena_block) <= TB_ARENA_ALIGNMENT, "the header fits its place");
 
@@ -222,7 +222,7 @@ void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size)
     if ((uint64_t)wanted > PTRDIFF_MAX / size) wanted = count;
     if ((uint64_t)wanted > PTRDIFF_MAX / size) return NULL;
 
-    /* a budget counts what is held while the content is copied, as arrays of scenes only grow */
+    /* a budget counts old and new memory while the content is copied, as arrays of scenes only grow */
     const size_t held = items != NULL ? (size_t)*capacity * size : 0;
     if (!tb_budget_take((size_t)wanted * size)) return NULL;
     void *grown = realloc(items, (size_t)wanted * size);

@@ -3,7 +3,7 @@
  * Numeric sources are written for `tb_real` and compiled twice into the same library: as double,
  * where external names are plain, and with TB_SINGLE as float, where TB_SYMBOL gives external names
  * the suffix _f32. Functions marked TB_FN are per-element mathematics that C and CUDA share, so
- * headers that hold them keep to what both languages accept. */
+ * headers that hold them keep to the common part of both languages. */
 #ifndef TB_REAL_H
 #define TB_REAL_H
 

@@ -2,8 +2,8 @@
 #
 #   solver/gpu/**/*.c the host's side, C with the CUDA runtime's headers
 #   solver/gpu/**/*.cu kernels, compiled as double and (-DTB_SINGLE, *.f32.o) as float
-#   libtribo_gpu.so   both, with what they need of libtribo and the CUDA runtime inside; exports one
-#                     symbol and needs no driver to be loaded
+#   libtribo_gpu.so   both, with the parts of libtribo and of the CUDA runtime that they need inside;
+#                     exports one symbol and needs no driver to be loaded
 #   tests/plugin/*.c  backends for tests, one shared object each, with a library inside too
 
 GPU_PLUGIN := $(B)/libtribo_gpu.so
@@ -58,7 +58,7 @@ $(GPU_PLUGIN): $(GPU_C_OBJECTS) $(GPU_KERNELS) $(LIBRARY)
 	    -Wl,--gc-sections,-z,muldefs -o $@ $(filter %.o,$^) $(LIBRARY) $(CUDA_RUNTIME) \
 	    -l:libstdc++.a -static-libgcc $(LDLIBS) -ldl -lrt
 
-# a bench that looks at the stages of field mode links the backend itself
+# a bench that times the stages of a large world links the backend itself
 GPU_BENCH := $(B)/tests/bench/bench_large
 $(B)/tests/bench/gpu/bench_large.o: CPPFLAGS += $(if $(NVCC),-isystem $(CUDA)/include)
 $(GPU_BENCH): $(B)/tests/bench/gpu/bench_large.o $(B)/tests/bench/common_bench.o \

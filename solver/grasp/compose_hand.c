@@ -1,7 +1,8 @@
 /* The hand on its carrier: finds the base and the poses in which the hand rests open and closed.
  *
  * Both poses come from a simulation: the hand alone, without gravity, holds its controls until it
- * rests (hand_rest.c). hand_controls.c finds the controls, hand_info.c what follows from the poses. */
+ * rests (hand_rest.c). hand_controls.c finds the controls, hand_info.c the numbers that follow from the
+ * poses. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -159,7 +159,7 @@ void grasp_reason_certify(grasp_world *world)
 
 /* ---- in words ---- */
 
-/* Appends to a text; what does not fit is cut. */
+/* Appends to a text, which is cut at its capacity. */
 static void add(char *text, size_t size, const char *format, ...) TB_PRINTF(3, 4);
 static void add(char *text, size_t size, const char *format, ...)
 {

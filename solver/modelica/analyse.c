@@ -176,7 +176,7 @@ static bool reads_first(const mo_s *s, int32_t variable, bool *assigned, const m
         }
         bool below = *assigned, other = *assigned;
         if (s->op == MO_S_FOR || s->op == MO_S_WHILE) {
-            /* a later round sees what an earlier one left */
+            /* a later round reads elements that an earlier one wrote */
             if (kill != NULL) below = false;
             if (s->op == MO_S_FOR && s->variable == variable) below = true;
             if (reads_first(s->body, variable, &below, kill, reads)) return true;

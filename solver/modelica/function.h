@@ -9,7 +9,7 @@
 
 struct tb_function_program {
     mo_program program;
-    pthread_mutex_t lock; /* of what follows, which calls make when they first need it */
+    pthread_mutex_t lock; /* of the fields below, which calls make when they first need them */
     struct mo_native *native;
     struct mo_card_program *card;
 };

@@ -131,7 +131,7 @@ typedef struct mo_s {
     mo_argument *arguments;
     int32_t *results;
     struct mo_s *next;
-    struct mo_loop *loop; /* MO_S_FOR: what the dependence analysis says, or NULL */
+    struct mo_loop *loop; /* MO_S_FOR: result of the dependence analysis, or NULL */
 } mo_s;
 
 typedef struct mo_function {

@@ -1,4 +1,4 @@
-/* The C back end: generated C, the system's compiler, and a cache of what it made. */
+/* The C back end: generated C, the system's compiler, and a cache of compiled functions. */
 #ifndef TB_MODELICA_NATIVE_H
 #define TB_MODELICA_NATIVE_H
 

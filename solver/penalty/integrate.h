@@ -8,7 +8,7 @@
 typedef tb_status tb_slope_function(void *context, double t, const double *y, double *slope,
                                     tb_error *error);
 
-/* An initial value problem over one step, and what it cost. */
+/* An initial value problem over one step, and the cost of its integration. */
 typedef struct tb_initial_value {
     tb_slope_function *slope;
     void *context;

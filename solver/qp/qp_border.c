@@ -4,8 +4,8 @@
  *     [ K0  U ] [y ]   [c]       R = K0^-1 U,  v = K0^-1 c
  *     [ U'  0 ] [pi] = [w]       (-U' R) pi = w - U' v,  y = v - R pi
  *
- * Where K0 solves in halves, qp_halves.c makes the Schur matrix and y of half columns; which there
- * are, and what ties them, is the same.
+ * Where K0 solves in halves, qp_halves.c makes the Schur matrix and y of half columns; the columns and
+ * the Schur matrix are the same.
  *
  * A column of R is solved for once and kept while its constraint differs from the base; a change
  * that is undone takes its column out again, for a second one would make the matrix singular. */

@@ -127,7 +127,7 @@ TB_STATIC void auto_take_factor(tb_choice *choice)
     choice->last_factor = NULL;
 }
 
-/* One run of at most so many iterations, from `warm` or (NULL) from what the last one left. */
+/* One run of at most so many iterations, from `warm` or (NULL) from the impulses of the last run. */
 TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *warm,
                              int32_t iterations, bool *ended)
 {
@@ -249,7 +249,7 @@ TB_STATIC double learn(double known, double seen)
     return known > 0 ? known + HISTORY_WEIGHT * (seen - known) : seen;
 }
 
-/* After a solve that Newton has ended: what the way there cost belongs to the run that began it. */
+/* After a solve that Newton has ended: its whole cost is counted for the run that began it. */
 TB_STATIC void learn_of_newton(tb_choice *choice, tb_auto_run first)
 {
     tb_solve_history *h = choice->history;
@@ -333,8 +333,8 @@ TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t swee
     return status;
 }
 
-/* After the first sweeps: whether Newton, whose price the history knows, costs less than what is
- * left at the rate at which they began. */
+/* After the first sweeps: whether Newton, whose price the history knows, costs less than the sweeps
+ * that are left at their present rate. */
 TB_STATIC bool newton_is_nearer(const tb_choice *choice)
 {
     const tb_solve_history *h = choice->history;
@@ -430,7 +430,7 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
         status = learn_of_sweeps(choice);
     if (ended || status != TB_OK) return status;
 
-    /* then Newton, and sweeps again with what it leaves */
+    /* then Newton, and sweeps again from its impulses */
     status = auto_run(choice, TB_RUN_NEWTON, NULL, share, &ended);
     if (status == TB_OK) learn_of_newton(choice, from_sets ? TB_RUN_SETS : TB_RUN_SOR);
     if (status != TB_OK || ended || choice->solution->at_rounding) return status;
@@ -448,7 +448,7 @@ TB_STATIC tb_status auto_begin_again(tb_choice *choice, tb_warm_start *warm)
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
                                   tb_warm_start *warm, tb_solution *solution)
 {
-    /* the theses' own tests look at what a sweep changes, and there is no choice */
+    /* the theses' own tests look at the change by a sweep, and there is no choice */
     if (options->stop != TB_STOP_RESIDUAL) return tb_solve_sor(problem, options, warm, solution);
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
     tb_choice choice = {.problem = problem,

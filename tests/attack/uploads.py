@@ -3,7 +3,7 @@
 
 Prints the p99 of a caller who creates, steps and ends sessions, alone and beside the bombs, and the
 peak of resident memory. Ends with 1 if the caller's p99 grows by more than FACTOR, if memory grows
-beyond what the configuration allows, or if an upload ends otherwise than by its budget.
+beyond the limit of the configuration, or if an upload ends otherwise than by its budget.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 Usage: bench_fleet.py [--nodes 1000] [--grasps-a-day 1e9] (TRIBOD names the daemon, TRIBO_BUILD the
 build folder). Measured per grasp: processor time of `tribo.cluster` and of writing Parquet, bytes
 of a result on the wire, in Parquet and in a daemon's store, processor time of the store. A model
-multiplies them: sums over a day, and what one dispatcher process, which Python runs on one core,
-can take. Trials are short here, since none of these costs depends on how long a trial is; how many
-trials a second a node plays does, and `--node-rate` asks whether the nodes can play them.
+multiplies them: sums over a day, and the load that one dispatcher process, which Python runs on one
+core, can bear. Trials are short here, since none of these costs depends on a trial's length. The
+number of trials a second that a node plays does depend on it: `--node-rate` asks whether the nodes
+can play them.
 """
 
 from __future__ import annotations

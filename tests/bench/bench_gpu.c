@@ -7,9 +7,8 @@
  *   --parts LIST      hold, whole or both (hold; --grasp is both)
  *   --how LIST        float:1e-3,double:1e-6,...; else all four in the hold, these two in the whole
  *   --hold-steps N    timed three times (100)
- *   --whole-steps N   a whole way ends after so many, if not the scene's: where worlds are many.
- *   The
- *                     hold is what the scene's own end in all the same; a varied one is left out
+ *   --whole-steps N   ends a whole motion after N steps, where worlds are many. The hold still
+ *                     starts from the end of the scene's own motion; the varied hold is left out
  *   --solver NAME     (auto)
  *   --merge SHARE     contact_merge of the steps (0)
  *   --courses N       whole ways by courses of N steps, which hold the controls (0: a call for each row of

@@ -1,8 +1,7 @@
 /* Quadratic programs with a band beyond Litven's table 7.1 (tribo bench schurpa has that):
  *
- *   symgbmm   his figure 6.2: the product of a band with a matrix, on the processor and, where
- *             there
- *             is a card, in its naive and its shared variant
+ *   symgbmm   his figure 6.2: the product of a band with a matrix, on the processor and, with a
+ *             card, in its naive and its shared variant
  *   kept      solves in a row whose f drifts, each from the last set: with the last one's
  *             factorization (tb_qp_solver) and without, alternating
  *

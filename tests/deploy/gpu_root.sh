@@ -4,9 +4,9 @@
 #
 #   tests/deploy/gpu_root.sh ROOT.tar.gz [FOLDER]
 #
-# ROOT.tar.gz is what `tests/deploy/gpu_root.sh pack FILE` writes from the image tribod:gpu ($IMAGE). With
-# the right to do so it runs in a chroot; else by the image's own loader and libraries. BACKEND=cpu tries
-# the script with tribod:cpu where no card is.
+# `tests/deploy/gpu_root.sh pack FILE` writes ROOT.tar.gz from the image tribod:gpu ($IMAGE). The
+# programs run in a chroot if the caller may make one, else by the image's own loader and libraries.
+# BACKEND=cpu tries the script with tribod:cpu on a machine without a card.
 set -eu
 backend=${BACKEND:-gpu}
 

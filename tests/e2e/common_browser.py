@@ -156,7 +156,7 @@ class Browser:
             entry = given["entry"]
             self.problems.append(f"{entry['level']}: {entry['text']} {entry.get('url', '')}")
 
-    # ---- what a test does ---------------------------------------------------------------------
+    # ---- actions of a test --------------------------------------------------------------------
 
     def size(self, width: int, height: int, scale: float = 1) -> None:
         """The size of the window, in CSS pixels."""
@@ -206,8 +206,8 @@ class Browser:
     def click(self, selector: str) -> None:
         """A click with the mouse at the middle of an element, which is waited for.
 
-        It waits too until the element stays where it is for two frames and nothing covers it: a
-        click goes to a place, and what is there may change between the question and the click.
+        It waits too until the element stays in its place for two frames and nothing covers it: a
+        click goes to a place, and another element may be there by the time of the click.
         """
         found = f"document.querySelector({json.dumps(selector)})"
         x, y = self.wait(

@@ -1,9 +1,8 @@
 # Shared by the end-to-end scripts of the daemon, beside common.sh: sourced, not run.
 #
 #   . tests/e2e/common.sh; . tests/e2e/common_daemon.sh
-#   daemon NAME [FLAG...]     starts tribod on free ports over the store $dir/NAME and waits until
-# it
-#                             is ready; sets $pid, $grpc and $http; output in $dir/NAME.out, .err
+#   daemon NAME [FLAG...]     starts tribod on free ports over the store $dir/NAME, waits until it is
+#                             ready; sets $pid, $grpc and $http; output in $dir/NAME.out, .err
 #   stop [PID]                SIGTERM, waits; sets $code
 #   tribod CODE ARGUMENT...   runs it to its end and checks the exit code; has, says look at output
 #   get PATH [CURL FLAG...]   HTTP GET of $http; body in $dir/out, status in $status

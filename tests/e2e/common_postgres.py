@@ -86,7 +86,7 @@ class Postgres:
         os.kill(self._process.pid, number)
 
     def kill(self) -> None:
-        """Ends it without a farewell; what it committed is there at the next start."""
+        """Ends it without a farewell; committed rows are there at the next start."""
         assert self._process is not None
         # an immediate shutdown leaves recovery to the start, as a crash does, and no processes
         os.kill(self._process.pid, signal.SIGQUIT)

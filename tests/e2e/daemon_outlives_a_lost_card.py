@@ -142,7 +142,7 @@ def fails_over(folder: Path) -> None:
 
 
 def drains(folder: Path) -> None:
-    """A drain after the loss keeps what the lost card's sessions had in the store."""
+    """A drain after the loss keeps the checkpoints of the lost card's sessions."""
     switch = folder / "other"
     daemon = tribo.Daemon(
         data=folder / "drained",

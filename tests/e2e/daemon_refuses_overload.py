@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A queue that is offered ten times what it can carry refuses the rest at once, says when to come
-back, and serves what it accepts about as fast as before.
+"""A queue that is offered ten times its capacity refuses the rest at once, says when to come back,
+and serves accepted calls about as fast as before.
 
 Two readings of "about as fast". With a queue of one, accepted calls stay below three times the p99
 of calls that meet an idle server. With a longer queue, whose operator accepts waiting, they stay

@@ -26,7 +26,7 @@ from tribo.v1 import runs_pb2
 
 PICTURES = BUILD / "screenshots"
 AXE = BUILD / "dashboard/node_modules/axe-core/axe.min.js"
-#: bytes, packed by gzip, of what the first page loads
+#: bytes that the first page loads, packed by gzip
 FIRST_LOAD_LIMIT = 250_000
 #: s; longer than a stretch of steps that a run sums up
 SUMMARY_SECONDS = 1.1

@@ -77,7 +77,7 @@ says 'half.json is no JSON'
 one_line
 echo '{"results": {}}' >"$dir/other.json"
 bench 2 --join "$dir/other.json"
-says 'other.json is not what run.py writes'
+says 'other.json is no file of run.py'
 one_line
 echo '{"results": [{"of": "ours"}]}' >"$dir/rows.json"
 bench 2 --join "$dir/all.json" "$dir/rows.json"

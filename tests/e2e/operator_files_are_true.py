@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files for operators name only what exists.
+"""Metrics, options and alerts that files for operators name exist.
 
 Metrics in alerts, in the dashboard and in the chart are metrics of the daemon; options in images,
 in the Compose file and in the chart are options of tribod; every alert has a test; versions agree.

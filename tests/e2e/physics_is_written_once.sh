@@ -22,13 +22,12 @@ functions() {
          /^[{}]/ || /;$/ || /^$/ { text = "" }' "$@" | sort -u
 }
 
-# the linear algebra of quadratic programs on a card: its tiles have no counterpart on the
-# processor, whose band solver the tests compare it with; it is no physics. Nor are products with a
-# stored T, which are summed here by a card's blocks and there by loops; their projections are those
-# of contact/prox.h
-# Nor does the kernel of small worlds count (batch/small): it is a schedule of its own with a lane for
-# an item, its own box pairs, mass matrix and Newton, and functions of stages that its worlds lack.
-# test_device_world and test_gpu_step hold it against the general step.
+# Files of a card that may calculate, since the processor has no counterpart of them:
+# - linear algebra of quadratic programs in tiles (gpu/qp); tests compare it with the band solver
+# - products with a stored T (gpu/stored), summed by blocks; the projections are those of contact/prox.h
+# - the kernel of small worlds (batch/small), a schedule of its own with a lane for an item, and with
+#   its own box pairs, mass matrix and Newton; test_device_world and test_gpu_step compare it with the
+#   general step
 PROGRAMS='/batch/small/|/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$|/stored/'
 
 

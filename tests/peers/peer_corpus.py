@@ -84,7 +84,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, default=8.0, metavar="M", help="stop after these (8; 0: never)"
     )
-    parser.add_argument("--again", action="store_true", help="forget what this build has shown")
+    parser.add_argument("--again", action="store_true", help="forget this build's results")
     parser.add_argument(
         "--corpus",
         type=Path,

@@ -18,8 +18,8 @@ time, less one.
 Angles are not perturbed: rigid pads of 50 mm that stand askew wedge the mug by two corners, which
 then slides and swings in both programs' hands as it likes, and counts as slipped in ours.
 
-Times are told and never judged, for they are what the machine makes of them. Each line is a JSON
-object; the daemon keeps them as benchmarks too. Environment: GRASPS (1000), ROUNDS (5), and
+Times depend on the machine: they are printed and never judged. Each line is a JSON object; the
+daemon keeps them as benchmarks too. Environment: GRASPS (1000), ROUNDS (5), and
 TRIBO_PEER_STORE, a folder for the daemon's store if it is to outlive this.
 """
 

@@ -27,7 +27,7 @@ import numpy as np
 from common import Array, Refused, Report, numbers, tribo
 
 TOLERANCE = 1e-9
-AXES_RAD = 1e-6  # what MuJoCo's axes of a mesh may be off, with room for two rotations
+AXES_RAD = 1e-6  # largest error of MuJoCo's axes of a mesh, after two rotations
 RANDOM_STATES = 4
 SEED = 20261
 

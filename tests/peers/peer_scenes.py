@@ -3,7 +3,7 @@
 Each of tests/bench/gpu/scenes.py is stepped by `tribo run` to its end and on for two seconds: every
 step reaches 1e-6, and held objects have moved by less than a thousandth of a millimetre. MuJoCo
 steps some worlds from the starts that the benchmark gives them: contacts and rows must stay well
-below the room that MuJoCo Warp is given, for it drops what is beyond.
+below the capacity that MuJoCo Warp is given, for it drops all others.
 """
 
 import csv

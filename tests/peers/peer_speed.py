@@ -3,9 +3,9 @@
 The scene of tests/data/jaw_mug.c: close for 1 s, lift to 0.2 m until 2 s, hold until 4 s, dt 2 ms.
 MuJoCo steps in C with default options and the elliptic cone, ours as `tribo run` at residual 1e-6;
 both get a new lift control every 20 ms. The hold is timed on its own, from where the mug is at 3 s.
-How fast the mug slides in the hand says what each pays for: from 3 s to 4 s, against the palm.
+The accuracy of each is shown by the slip of the mug against the palm, from 3 s to 4 s.
 
-Times are told and never judged (`make check-peers ONLY=speed` runs nothing beside them). The mug
+Times are printed and never judged (`make check-peers ONLY=speed` runs nothing beside them). The mug
 must not slide in ours.
 """
 

@@ -6,8 +6,9 @@
  * SOLVER is Siconos' number, LOCAL that of its inner solver (0: its own choice). TARGET bounds the
  * field's residual, natural map at rho = 1 in De Saxcé's form over ||q||, which is computed here from
  * the reactions alone: Siconos divides by the largest of ||q||, ||r||, ||u||, so it is asked for more
- * and more until that residual is reached, in SECONDS at most. The times of what did not suffice do
- * not count. The reactions go to a file as doubles, and one JSON object to standard output.
+ * and more until that residual is reached, in SECONDS at most. The times of solves that did not
+ * reach it do not count. The reactions go to a file as doubles, and one JSON object to standard
+ * output.
  *
  * peer_problems.py compiles this against Debian's libsiconos-numerics. */
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Forces that are no contacts: springs and dampers of every joint, the medium, gravity
- * compensation, and actuators by what they act on and what drives them.
+ * compensation, and actuators of every transmission, driven by every kind of input.
  *
  * Source of the accelerations: MuJoCo 4.0.0 (qacc_smooth) given the same documents at the same
  * keyframes; other limits are closed forms, stated at each case. */

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Figures of the dashboard in a browser that draws by software.
 
-How fast a page of 200 shapes follows a session that is stepped 500 times a second, how old what it
-shows is, how much the stepping client is slowed, and when the first page is painted.
+A page shows a session of 200 shapes that is stepped 500 times a second. Measured are the frames a
+second, the age of the shown state, the slowing of the stepping client, and the time until the first
+page is painted.
 
     make check-web [ARGS="--seconds 60"]
 
-Prints a table; fails where a goal is missed by what no busy machine explains.
+Prints a table; fails where a goal is missed by more than a busy machine explains.
 """
 
 from __future__ import annotations

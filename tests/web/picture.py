@@ -18,7 +18,7 @@ from common_daemon import BUILD, scratch
 import tribo
 
 PICTURE = Path("clients/web/dashboard.png")
-#: From the other side, and nearer to what is held.
+#: From the other side, and nearer to the held object.
 CLOSER = """(() => {
   const { camera, orbit } = tribodView.view;
   camera.position.sub(orbit.target).multiplyScalar(0.7).setZ(0.14).add(orbit.target);

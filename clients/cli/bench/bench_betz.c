@@ -354,7 +354,7 @@ static tb_status fill_group(const thesis_options *o, thesis_table *t, tb_error *
 
 /* ---- the card beside the processor ---- */
 
-/* Steps both from the start; the largest distance of a body's place (m) and what its two bodies' places
+/* Steps both from the start; the largest distance of a body's place (m), and the two places of that body.
  * are. */
 static tb_status compare_backends(const char *scene, const tb_step_options *step, int32_t steps,
                                   thesis_row *row, tb_error *error)

@@ -79,7 +79,7 @@ static tb_status measure_variant(experiment *e, const char *variant, tb_backend_
     double seconds[MOST_REPEATS];
     const int repeats = o->repeats < MOST_REPEATS ? (int)o->repeats : MOST_REPEATS;
     tb_prox_result result = {0};
-    /* the first run pays for what a card loads once */
+    /* the first run pays for loading a card's kernels */
     tb_status status = run_once(e, variant, backend, o, &result, error);
     for (int k = 0; k < repeats && status == TB_OK; k++) {
         status = run_once(e, variant, backend, o, &result, error);
@@ -133,7 +133,7 @@ tb_status nuetzi_fill_variants(const thesis_options *o, thesis_table *t, tb_erro
     if (status == TB_OK) status = measure_variant(&e, "jor5", backend, o, &jor5, error);
     for (int v = 0; tb_prox_variant_name(v) != NULL && status == TB_OK; v++) {
         const char *variant = tb_prox_variant_name(v);
-        /* a random T has no zeros: what is sparse has nothing to save there */
+        /* a random T has no zeros: sparse variants save nothing there */
         if (!is_wanted(o, variant) || strncmp(variant, "sparse", 6) == 0) continue;
         status = measure_variant(&e, variant, backend, o, &m, error);
         if (status == TB_OK)

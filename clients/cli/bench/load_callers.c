@@ -20,7 +20,7 @@ typedef struct caller {
     bool started;
     char session[33];
     tbc_stream *stream;
-    pthread_mutex_t lock; /* of what follows: the window takes it away */
+    pthread_mutex_t lock; /* of the fields below: the window takes it away */
     double *latencies;
     int64_t count, capacity, refused, failed;
     tb_error last_error;

@@ -60,7 +60,7 @@ typedef enum args_outcome {
 args_outcome args_parse(const args_command *command, const args_group *groups, int argc,
                         char **argv, int *operands);
 
-/* Prints what --help says. Another printer makes other texts of the same tables; NULL: the usual. */
+/* Prints the text of --help. Another printer makes other texts of the same tables; NULL: the usual. */
 typedef void args_printer(const args_command *, const args_group *);
 void args_set_printer(args_printer *);
 

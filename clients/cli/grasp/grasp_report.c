@@ -121,7 +121,7 @@ static json_t *json_contacts(const tb_grasp_result *g)
     return contacts;
 }
 
-/* Why a trial has its outcome, in words, and what the words are made of. */
+/* Why a trial has its outcome: in words, and the numbers behind the words. */
 static void set_reason(json_t *object, const tb_grasp_trial *t)
 {
     char text[320];

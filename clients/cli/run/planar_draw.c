@@ -325,7 +325,7 @@ static void write_page(FILE *file, const drawing *d, double dt, const char *titl
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
             "viewBox=\"0 0 %d %.0f\">\n%s<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
             PAGE, v->height, PAGE, v->height, STYLE);
-    for (int pass = 0; pass < 2; pass++) /* bodies over what is fixed */
+    for (int pass = 0; pass < 2; pass++) /* moving bodies over fixed ones */
         for (int32_t i = 0; i < d->outlines; i++)
             if ((d->outline[i].body > 0) == (pass == 1)) write_outline(file, d, &d->outline[i]);
     const double largest = write_contacts(file, d, dt);

@@ -6,7 +6,7 @@
 #include "simulation/simulation.h"
 
 /* A length, force, ... with three digits and a prefix that keeps it short: "12.3 um", "4 kN". Zero
- * and what is not finite are written plainly. Returns `text`. */
+ * and numbers that are not finite are written plainly. Returns `text`. */
 const char *report_quantity(double value, const char *unit, char *text, size_t size);
 
 /* Bodies and joints (a page of each) and the certificate of a run, on stdout. */

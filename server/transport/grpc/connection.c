@@ -1,4 +1,4 @@
-/* Bytes of one connection: reading into libnghttp2, writing what it gives, closing.
+/* Bytes of one connection: reading into libnghttp2, writing its frames, closing.
  *
  * A loop has one buffer for reading and one for writing, which its connections share; a connection
  * keeps bytes of its own only while its client takes none. One read of each ready connection a turn,
@@ -120,7 +120,7 @@ void rpc_connection_close(rpc_connection *c)
     rpc->leaving -= c->leaving;
     pthread_cond_broadcast(&rpc->changed);
     pthread_mutex_unlock(&rpc->lock);
-    close(c->socket); /* only now: the loop that accepts shuts down what is in the list */
+    close(c->socket); /* only now: the loop that accepts shuts down all connections of the list */
     td_metrics_add(rpc->server->metrics, TD_METRIC_CONNECTIONS_GRPC, -1);
     c->next = loop->ended;
     loop->ended = c;

@@ -101,7 +101,7 @@ static td_wire inside(const td_wire_field *field)
     return (td_wire){field->bytes, field->bytes + field->size};
 }
 
-/* Adds a message and what is defined in it: nested messages, enums, fields. */
+/* Adds a message and the names that it defines: nested messages, enums, fields. */
 static bool index_message(rpc_reflection *r, int32_t file_index, const char *scope, td_wire thing,
                           int nesting)
 {

@@ -4,8 +4,8 @@
  *     global: d, nc, M, H, q (dofs), b (d nc), mu (nc)      M v = q + H r,  u = H' v + b
  *
  * A matrix begins with its storage kind, rows, columns. Kind 0 repeats rows and columns and gives
- * all numbers column-major. Kind 1 gives sparse blocks by compressed block rows. Kind 2 is what
- * CSparse prints: compressed columns or triplets. Older files end with one more number. Which of the two forms a file has is seen
+ * all numbers column-major. Kind 1 gives sparse blocks by compressed block rows. Kind 2 is
+ * CSparse's output: compressed columns or triplets. Older files end with one more number. Which of the two forms a file has is seen
  * from M's size, or, where M is as large as W would be, from how many numbers follow it. */
 #include "contact/files/problem_file.h"
 

@@ -3,7 +3,7 @@
  * The files know Coulomb contacts of one dimension only. So bilateral rows are eliminated (with
  * xi_b = 0, lambda_b = -inverse(G_bb)(c_b + G_bc lambda_c), the contacts see G_cc - G_cb
  * inverse(G_bb) G_bc), a frictionless contact becomes one with mu = 0 and tangents that nothing
- * moves, and what remains is refused. */
+ * moves, and all other laws are refused. */
 #include "contact/files/problem_file.h"
 
 #include <stdlib.h>

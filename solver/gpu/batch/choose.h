@@ -1,6 +1,6 @@
 /* How the steps of a call are spread over a card: lanes of a world, worlds that go alone, steps of a
- * launch, and how many solves others do not wait for (steps.c). None of it can be seen in what the
- * steps leave. */
+ * launch, and the number of solves that other worlds do not wait for (steps.c). None of these choices
+ * changes a result. */
 #ifndef TB_GPU_CHOOSE_H
 #define TB_GPU_CHOOSE_H
 
@@ -41,8 +41,8 @@ void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
 /* The same where all worlds fit the kernel of small worlds and have a slot each. */
 void tb_gpu_choose_warp(tb_gpu_launch *launch);
 /* Fast memory of a launch whose solver is known and whose largest world has so many dofs, in numbers of
- * `real` bytes. How large the factors of staggered projections are only the step knows, by its
- * contacts: they take what there is as far as they fit. */
+ * `real` bytes. The factors of staggered projections depend on the step's contacts: they take this
+ * memory as far as they fit. */
 void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
                         tb_gpu_launch *launch);
 /* Overlap, groups and, where solves overlap, steps of a launch whose worlds, lanes, slots and steps are

@@ -2,8 +2,7 @@
  *
  * Built with -DTB_STAGE_TIMES (of the kernels alone), every call begins by printing the sums of those
  * before it since the last line, to stderr (steps.c); otherwise there is nothing here. The clock runs
- * while a warp waits too, so the sums say where a world's time goes and not what the card's units
- * do. */
+ * while a warp waits too, so the sums are the time of worlds, not the load of the card's units. */
 #ifndef TB_GPU_STAGES_H
 #define TB_GPU_STAGES_H
 
@@ -26,7 +25,7 @@ static __device__ inline void tb_stage_done(int stage)
     *last = now;
 }
 
-/* Adds what this kernel has counted, and begins anew. */
+/* Adds this kernel's counts to the sums, and clears them. */
 static inline void tb_stages_take(unsigned long long sums[TB_STAGE_SUMS])
 {
     unsigned long long own[TB_STAGE_SUMS];

@@ -1,17 +1,16 @@
 /* Steps as a sequence of launches, a kernel for each part of a step.
  *
- * Few worlds go alone, each through all its steps in one kernel. Many go through a step side by side,
- * so that all of the card runs the same part at a time, in that part's own registers, stack and lanes.
- * A kernel ends with its last world, and few solves take many times what most do. So where some are
- * long the solves of a step are a launch beside, and a gate lets the next kernel begin when nearly all
- * of them are done: the others go on where they are, and their worlds join the rest with a later step.
- * More worlds than find room at once come in two groups, each in a stream of its own, so that one's
- * last blocks are the other's first. After as many rounds as there are steps the call ends, and the
- * host calls again for the worlds that have steps left. No world knows of another, so none of this is
- * seen in what they leave.
+ * Few worlds go alone, each through all its steps in one kernel. Many worlds make a step side by side:
+ * the whole card runs the same part at a time, with that part's registers, stack and lanes. A kernel
+ * ends with its last world, and a few solves take many times longer than most. So where some solves
+ * are long, the solves of a step are a launch of their own on a side stream, and a solve barrier lets
+ * the next kernel begin when nearly all of them are done. The other solves go on, and their worlds
+ * join the rest in a later step. More worlds than the card holds at once come in two groups, each in
+ * its own stream, so that the first blocks of one group run beside the last blocks of the other. The
+ * call ends after as many rounds as there are steps, and the host calls again for the worlds that have
+ * steps left. Worlds are independent, so the schedule changes no result.
  *
- * Where the card has no memory for all worlds, they come in turns, each with all its steps, and all
- * wait for the last. */
+ * Where the card's memory does not hold all worlds, they come in turns, each with all its steps. */
 #include "gpu/device/gpu_internal.h"
 
 #include <stdio.h>

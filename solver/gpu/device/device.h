@@ -1,4 +1,4 @@
-/* A card as one owner thread sees it: a stream, memory that only grows, and what went wrong.
+/* A card as one owner thread sees it: a stream, memory that only grows, and the first failure.
  *
  * Every call of the CUDA runtime goes through tb_gpu_check. Running out of memory is a refusal; an
  * error after which the card does not answer any more makes the device lost, and from then on every

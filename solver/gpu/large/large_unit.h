@@ -1,4 +1,4 @@
-/* The physics of one large world as one translation unit: what large-world mode's stages need of the rooms,
+/* The physics of one large world as one translation unit: the sources of the rooms that its stages need,
  * for CUDA and, with one lane that plays a card, for plain C++ (tests/unit/gpu/large_played.cc). */
 #ifndef TB_GPU_LARGE_UNIT_H
 #define TB_GPU_LARGE_UNIT_H

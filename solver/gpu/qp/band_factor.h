@@ -1,9 +1,9 @@
 /* The factorization of the free variables' part of H, by all blocks.
  *
- * In each step of a chain one block does what the next step waits for: it takes the tile below the
- * diagonal, subtracts its square from the next diagonal tile and factors that. The others finish
- * the column meanwhile and subtract its products from everything to the right. Tiles of the matrix
- * and of the factor have places of their own, so the two read what they like. */
+ * In each step of a chain one block works on the critical path: it takes the tile below the diagonal,
+ * subtracts its square from the next diagonal tile and factors that. The other blocks finish the
+ * column meanwhile and subtract its products from all tiles to the right. The factor does not
+ * overwrite the matrix, so neither waits for the other's reads. */
 #ifndef TB_GPU_BAND_FACTOR_H
 #define TB_GPU_BAND_FACTOR_H
 

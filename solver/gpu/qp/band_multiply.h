@@ -1,8 +1,8 @@
 /* A symmetric band times a vector, all sums in double: each number of the band is read once.
  *
  * A block takes a share of the columns. A column gives its own row a sum, and every row below it a
- * part; a warp has its columns' parts in block memory of its own, and what a block's warps, and then
- * the blocks, have found is added up in their order. */
+ * part. A warp keeps the parts of its columns in its own piece of shared memory; the parts of a
+ * block's warps, and then those of the blocks, are added in their order. */
 #ifndef TB_GPU_BAND_MULTIPLY_H
 #define TB_GPU_BAND_MULTIPLY_H
 

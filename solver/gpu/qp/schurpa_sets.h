@@ -49,8 +49,8 @@ TB_CARD void grow_to(double *largest, double value)
     if (!(fabs(value) <= *largest)) *largest = fabs(value);
 }
 
-/* Gradient, and what ties and the residual are measured by, for this block's variables: the
- * formulas of qp/qp_judge.c. To be followed by a meeting of all and gather_largest. */
+/* Gradient, and the scales of ties and of the residual, for this block's variables: the formulas of
+ * qp/qp_judge.c. To be followed by a meeting of all and gather_largest. */
 TB_CARD_LARGE void judge_share(const card *c, double *shared)
 {
     int from, to;

@@ -4,8 +4,8 @@
  *
  * Both give a lane each number of a tile of 16 x 16 of C and sum over the band in its order, so
  * they leave the same bytes; zeros outside of the band add nothing. The naive one reads both
- * factors from the card's memory, 32 times what the other brings into the block's memory for all
- * its lanes. */
+ * factors from the card's memory for each lane; the other brings them into the block's memory once
+ * for 32 lanes. */
 #include "gpu/qp/grid.h"
 #include "gpu/qp/symgbmm.h"
 

@@ -1,7 +1,7 @@
-/* The Cholesky factor of a tile and its inverse, by one block: what everything else waits for.
+/* The Cholesky factor of a tile and its inverse, by one block; all other work waits for it.
  *
  * Sixteen columns at a time are eliminated by one warp, two rows a lane, in registers; the others
- * subtract their products from what is left. */
+ * subtract their products from the other columns. */
 #ifndef TB_GPU_TILE_FACTOR_H
 #define TB_GPU_TILE_FACTOR_H
 

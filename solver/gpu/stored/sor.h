@@ -1,9 +1,8 @@
 /* The block SOR iterations of the listings: an exact Gauss-Seidel with two kernels by turns along
  * the diagonal of T, the relaxed mixture with Jacobi, and both on block CSR (Nützi 5.3, 5.4).
  *
- * `sum` is t of (5.13): what the newest impulses before a row and the last ones from it on add
- * up to.
- * A row that is finished starts the sum of the next iteration at zero. */
+ * `sum` is t of (5.13), the sum over the newest impulses before a row and the last ones from it on. A
+ * row that is finished starts the sum of the next iteration at zero. */
 #ifndef TB_GPU_STORED_SOR_H
 #define TB_GPU_STORED_SOR_H
 

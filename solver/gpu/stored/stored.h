@@ -1,10 +1,8 @@
 /* Prox iterations on a stored matrix T: the structures that the host and the kernels share.
  *
- * T = I - R^-1 G lies by columns, `pitch` numbers apart, or as block CSR of 3 x 3 blocks.
- * Vectors are in
- * contact order: normal, tangent 1, tangent 2 of the first contact, then of the next (Nützi
- * 5.7). All
- * pointers are the card's; numbers have the kernels' precision. */
+ * T = I - R^-1 G lies by columns, `pitch` numbers apart, or as block CSR of 3 x 3 blocks. Vectors are
+ * in contact order: normal, tangent 1, tangent 2 of the first contact, then of the next (Nützi 5.7).
+ * All pointers are the card's; numbers have the kernels' precision. */
 #ifndef TB_GPU_STORED_H
 #define TB_GPU_STORED_H
 

@@ -1,10 +1,9 @@
 /* Zip archives in memory, as far as models need them: .mjz, a model with its files.
  *
- * Read are stored and deflated entries by the archive's central directory, their checksums
- * included.
- * Encrypted, split and 64-bit archives are refused. zlib does the inflating; a library for whole
- * archives would bring writing, encryption and files of its own along, for three records that have
- * not changed since 1993. Source: PKWARE, .ZIP File Format Specification 6.3.10. */
+ * The reader takes stored and deflated entries by the archive's central directory and checks their
+ * checksums. It refuses encrypted, split and 64-bit archives. zlib does the inflating; a library for
+ * whole archives would bring writing, encryption and files of its own along, for three records that
+ * have not changed since 1993. Source: PKWARE, .ZIP File Format Specification 6.3.10. */
 #ifndef TB_ARCHIVE_H
 #define TB_ARCHIVE_H
 

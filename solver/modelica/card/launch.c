@@ -1,8 +1,8 @@
-/* The host's side of the card: uploads what a kernel reads, launches it, fetches what the host reads.
+/* The host's side of the card: uploads a kernel's inputs, launches it, fetches arrays that the host reads.
  *
  * Arrays stay on the card from one kernel to the next; the host gets a copy when a statement of it,
- * or the end of the call, needs one. Their memory comes from the card's pool, which keeps what is
- * freed, so that warm calls take nothing from the system. One call has the card at a time. */
+ * or the end of the call, needs one. Their memory comes from the card's pool, which keeps freed
+ * arrays, so that warm calls take nothing from the system. One call has the card at a time. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 enum { LAUNCHES_BETWEEN_CHECKS = 250, KIND_TOO_LONG = 15 };
 enum { FAULT_BYTES = 8 * MO_FAULT_WORDS };
 enum { SMALL_BYTES = 4096 }; /* below, the host copies its own arrays */
-/* rounds of loops inside a thread for each second of the call's limit, below what a card does */
+/* rounds of loops inside a thread for each second of the call's limit, fewer than a card makes */
 static const double ROUNDS_A_SECOND = 5e7;
 
 /* The kernel of a product by tiles. */

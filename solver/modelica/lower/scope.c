@@ -133,7 +133,7 @@ static bool is_head(const char *text, const char *name, size_t head)
     return strlen(text) == head && memcmp(text, name, head) == 0;
 }
 
-/* the name with an imported first part replaced by what it stands for */
+/* the name with an imported first part replaced by the full name */
 static const char *apply_imports(mo_build *b, const char *name, const mo_class *scope)
 {
     const size_t head = head_of(name);

@@ -9,11 +9,10 @@
  * rounds of its own; nothing shortens a step, since a set that is nearly right needs no safeguard.
  * Where a few steps do not do, the caller's rounds take over from the best impulses met.
  *
- * A float's rounding of the impulses alone leaves as much as a tolerance of 1e-6 where some bodies
- * lie on each other: six boxes had to be solved anew in every step, for impulses that round
- * luckily. So in float impulses have a second number with what the first one's rounding leaves
- * (`fine`): systems are solved in float, steps are added and judged in double, and the state keeps
- * the sum. */
+ * Where several bodies lie on each other, rounding the impulses to float alone leaves a residual near
+ * the usual tolerance, and a stack at rest would be solved again in every step. So in float an
+ * impulse has a second number, its rounding error (`fine`): systems are solved in float, steps are
+ * added and judged in double, and the state keeps the sum. */
 #include "base/team.h"
 #include "solve/newton/law_slope.h"
 #include "solve/newton/newton_internal.h"

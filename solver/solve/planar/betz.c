@@ -1,11 +1,11 @@
 /* Betz's two solvers: prox_serial, one thread with the freeze and the restart by an impulse limit,
  * and prox_cuda, whose kernels run over all contacts or all dofs at once, here on threads.
  *
- * Stopping. By TB_STOP_ONE_SIDED both stop as the thesis does: every contact has rho_n >
- * -tolerance and
- * its friction converged. His freeze belongs to that test: a normal impulse that once passed it
- * stays while it passes, also where the contact separates, so prox_serial freezes under this test
- * alone. By TB_STOP_RESIDUAL both go on to the residual of the certificate, without the freeze.
+ * Stopping. By TB_STOP_ONE_SIDED both stop as the thesis does: every contact has
+ * rho_n > -tolerance, and its friction has converged. His freeze belongs to that test: a normal
+ * impulse that once passed it stays while it passes, also where the contact separates, so prox_serial
+ * freezes under this test alone. By TB_STOP_RESIDUAL both go on to the residual of the certificate,
+ * without the freeze.
  *
  * Divergence. Jacobi's r with omega 0.5 need not converge with friction. Where the residual rises
  * above the residual of zero impulses, the solve begins again with half the omega

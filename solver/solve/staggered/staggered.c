@@ -12,15 +12,15 @@
  * then, and the variable stays in the program.
  *
  * A turn is a map of the impulses to themselves, and it need not contract: large friction that
- * carries normal impulses makes turns go round. So turns are accelerated (accelerate.h), and where
+ * carries normal impulses makes turns cycle. So turns are accelerated (accelerate.h), and where
  * neither their change nor the residual falls for long, only half of a turn's change is taken. If
- * that goes round as well, that is what is said: solution->work.cycle.
+ * the turns still cycle, solution->work.cycle says so.
  *
  * In space the cone of (F) has four facets inscribed in the Coulomb cone. So the answer is exact
  * for contacts that stick or have no friction and for planar ones; for contacts that slide it has
  * as little as 0.71 of the friction. Its residual is measured against the exact cone, as every
- * solver's, and the status says NOT_CONVERGED where that is above the tolerance. The best impulses
- * met are what is returned.
+ * solver's, and the status says NOT_CONVERGED where that is above the tolerance. The solver returns
+ * the impulses of the smallest residual.
  *
  * A team's work (base/team.h), on a card in a kernel of its own (gpu/batch/step_staggered.cu). */
 #include "base/team.h"

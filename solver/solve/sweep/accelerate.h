@@ -3,7 +3,7 @@
  *
  * A sweep maps impulses x to g(x), and its change f = g(x) - x vanishes at the solution. Once the
  * set of open, sticking and sliding contacts has settled, g is smooth and close to linear, and the
- * combination does what GMRES would; before that it may jump too far. So the combined impulses are
+ * combination is GMRES's; before that it may jump too far. So the combined impulses are
  * projected to their sets, and an accelerated step that increases the changes is undone. */
 #ifndef TB_ACCELERATE_H
 #define TB_ACCELERATE_H

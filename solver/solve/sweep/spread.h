@@ -12,7 +12,7 @@ enum {
     TB_MOST_SHARING = 64,   /* most points of a pair that share a load */
     TB_SPREADING_PASSES = 8 /* before the first sweep, where loads are new */
 };
-#define TB_LOAD_WORTH_SPREADING TB_R(1e-3) /* change over what is borne already */
+#define TB_LOAD_WORTH_SPREADING TB_R(1e-3) /* change of the load over the load before */
 
 /* By how much a contact alone would change its normal impulse. diagonal: of G, 1/kg. */
 TB_FN tb_real tb_spread_change(tb_real lambda, tb_real xi, tb_real diagonal)

@@ -38,7 +38,7 @@ typedef struct tb_colours {
 } tb_colours;
 
 /* Each lane of a team has one; the lanes share the arrays behind its pointers. All lanes call
- * the functions below together, with the same arguments; at the return all see what was written. */
+ * the functions below together, with the same arguments; at the return all see the written numbers. */
 struct tb_sweeper {
     const tb_problem *problem;
     tb_sweep_block *blocks;

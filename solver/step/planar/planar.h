@@ -72,7 +72,7 @@ typedef struct tb_planar_contact {
 
 enum { TB_PLANAR_MOST_POINTS = 2 };
 
-/* Reads a model as a planar world, coordinates not yet set. UNSUPPORTED names what does not fit: a
+/* Reads a model as a planar world, coordinates not yet set. UNSUPPORTED names the misfit: a
  * body that can leave the plane, a shape without a convex outline, a joint with springs or limits,
  * an actuator. From the arena. */
 tb_status tb_planar_read(const tb_model *model, tb_arena *arena, tb_planar_world *world,

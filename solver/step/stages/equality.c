@@ -1,6 +1,6 @@
 /* Equalities: loops closed by points or frames, joints and tendons that follow one another.
  *
- * On the velocity level they are bilateral rows. On the position level what the rows let drift, of
+ * On the velocity level they are bilateral rows. On the position level their drift, which is of
  * second order in dt, is projected away after the step in the metric of the mass matrix,
  *
  *     q <- q - M^-1 W (W' M^-1 W)^-1 error,

@@ -1,4 +1,4 @@
-/* The medium: forces on all that moves through it, and what of them is implicit.
+/* The medium: forces on bodies that move through it, and their implicit part.
  *
  * The force is that of the velocities at the start of the step. Drag grows with the velocity, by at
  * most B = (by_linear, by_angular) of fluid.h, and enters the step as

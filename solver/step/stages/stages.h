@@ -402,8 +402,8 @@ TB_EXTERN void tb_transmissions_find(tb_world *world);
 TB_EXTERN bool tb_transmissions_take(tb_world *world);
 #define tb_passive_take TB_SYMBOL(tb_passive_take)
 TB_EXTERN bool tb_passive_take(tb_world *world);
-/* Adds to `force` what springs and dampers of joints, gravity compensation and the medium give, and
- * prepares what of them is implicit: `diagonal`, and the drag of the dynamics. */
+/* Adds to `force` the forces of springs and dampers of joints, gravity compensation and the medium,
+ * and prepares their implicit parts: `diagonal`, and the drag of the dynamics. */
 #define tb_passive_forces TB_SYMBOL(tb_passive_forces)
 TB_EXTERN void tb_passive_forces(tb_world *world);
 /* The medium's part of that. */
@@ -547,7 +547,7 @@ TB_EXTERN tb_transmission tb_tendon_transmission(const tb_world *world, int32_t 
 TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
                                     double *coefficients);
 /* d^2 length / dt^2 (m/s^2) of a spatial tendon of sites alone while no dof's velocity changes, at
- * the velocities in `dynamics` and what the last tb_dynamics_bias left. */
+ * the velocities in `dynamics` and the results of the last tb_dynamics_bias. */
 #define tb_tendon_gain TB_SYMBOL(tb_tendon_gain)
 TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon);
 /* Sets world->tendon_gains for tendons with armature. */

@@ -1,4 +1,4 @@
-/* Transmissions: what an actuator's force does to the dofs, and how long the actuator is.
+/* Transmissions: forces on the dofs by an actuator's force, and the length of the actuator.
  *
  * A moment is the force on a dof for a unit force of the actuator. Sites, slider-cranks and torques
  * in a parent's axes have moments that change with the pose; a step finds these once, after its

@@ -4,8 +4,8 @@
  *
  * Prints a line of JSON for every size and precision: the whole step, its stages, one sweep alone,
  * plain and with momentum, the bytes that it moves by count and their share of the copy bandwidth;
- * then the growth exponent of the step, and what is left of the residual after 20 to 500 sweeps of
- * either kind, of the pile as it falls together and where it lies.
+ * then the growth exponent of the step, and the residual after 20 to 500 sweeps of either kind, of
+ * the pile as it falls together and where it lies.
  * Piles are made loosely and fall together on the card before they are measured, with friction 0.5,
  * or TRIBO_BENCH_FRICTION. Links the GPU backend's objects, because stages are not seen from
  * outside. Needs a card. */

@@ -32,9 +32,9 @@ def read(file: Path) -> Row:
     except ValueError as error:
         raise Wrong(f"{file} is no JSON: {error}") from error
     if not isinstance(whole, dict) or not are_rows(whole.get("results")):
-        raise Wrong(f"{file} is not what run.py writes: it has no rows as results")
+        raise Wrong(f"{file} is no file of run.py: it has no rows as results")
     if not isinstance(whole.get("failures", []), list):
-        raise Wrong(f"{file} is not what run.py writes: its failures are no list")
+        raise Wrong(f"{file} is no file of run.py: its failures are no list")
     return whole
 
 

@@ -4,13 +4,14 @@
 
 whole  every world from its own start to the end, all steps timed, as bench_gpu has it; with
        --whole-steps N it ends after so many
-hold   what the undisturbed whole ends in, all worlds alike; and after the whole, if it was not cut,
-       each in its own
+hold   the end of the undisturbed whole, all worlds alike; and after the whole, if it was not cut,
+       each world in its own state
 
 Defaults throughout (Newton solver, its iterations and tolerance as in the model) but for the cone,
 which is elliptic. Steps are captured in a CUDA graph, PIECE at a time, which is launched again and
-again; controls are copied where they change. It has no certificate, so its results stand beside
-those of bench_gpu at any tolerance; how fast what is held slides in the hand is told instead.
+again; controls are copied where they change. MuJoCo Warp has no certificate, so its results are
+compared with those of bench_gpu at any tolerance; the speed at which the held object slides in the
+hand is printed instead.
 Prints one JSON object a line. Needs numpy, mujoco, mujoco-warp, warp-lang; without a card it runs
 on the processors, slowly.
 """

@@ -13,19 +13,19 @@ Parts, in this order:
   sanitizer  memcheck, racecheck and initcheck over some steps of each way that worlds take through
              the kernels (bench_gpu), and over a small pile in field mode
                                                                        (tests/unit/gpu/test_gpu_large);
-             needs compute-sanitizer, which is part of NVIDIA's toolkit but not of what
-             deploy/deps.sh installs: in PATH, beside nvcc or in /usr/local/cuda*/bin
+             needs compute-sanitizer of NVIDIA's toolkit, which deploy/deps.sh does not install: in
+             PATH, beside nvcc or in /usr/local/cuda*/bin
   ours       world-steps/s: the hold, whole ways from different starts, at residual 1e-3 and 1e-6,
              jaw and mug in float and double, the others in double       (tests/bench/bench_gpu)
   processor  the same beside the card: one world, which tribod leaves to it, and some (bench_gpu)
   mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
   schurpa    Litven's table 7.1 (tribo bench schurpa); products with a band, solves in a row with
-             what the last one left behind                                  (bench_programs)
+             the active sets of the last one                                (bench_programs)
   field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_large)
   first      from process start to the first answer, and for one more unseen model  (bench_first)
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
-  calls      what a call for one world takes and of what, with CUDA graphs and without
+  calls      time of a call for one world and its parts, with CUDA graphs and without
              (bench_gpu_calls)
   daemon     tribod on every card that there is, seen over HTTP: its start, first answers, steps,
              forks, the same worlds on all cards at once, grasps             (daemon_bench.py)
@@ -36,10 +36,10 @@ Each number of worlds is a program of its own, with --limit seconds. Where all o
 longer, both sides go the same shorter one, and the tables say of how many steps it is: see CUT.
 
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
-part that fails or gives nothing is told, as is a scene that cannot be made, and the command ends
-with 1. Where something is missing that the chosen parts need, it says so before it begins, and ends
-with 2. It takes long, some of it for the peers' kernels to compile (meshes take longest). Needs
-Python alone; the peers have an environment of their own (deploy/deps.sh gpu-peers).
+part that fails or gives nothing is named, as is a scene that cannot be made, and the command ends
+with 1. Where a need of the chosen parts is missing, the command names it before it begins, and ends
+with 2. The peers' kernels take long to compile (meshes take longest). Needs Python alone; the peers
+have an environment of their own (deploy/deps.sh gpu-peers).
 """
 
 import argparse
@@ -193,7 +193,7 @@ class Measure:
     ) -> None:
         began, errors, failed = time.monotonic(), -1, len(self.run.failures)
         tool, ran, idle = sanitizer[-1], False, ""
-        where: dict[str, int] = {}  # what it found, by the kernel's functions
+        where: dict[str, int] = {}  # errors by the kernel's functions
         whole = [*sanitizer, "--error-exitcode", "9", *command]
         for line in self.run.lines(f"sanitizer {tool} of {told}", whole, **environment):
             ran = ran or bool(re.match(r"\{|\d+%: Checks: [1-9]", line))
@@ -405,18 +405,16 @@ def read_arguments() -> argparse.Namespace:
     add("--worlds", nargs="+", type=int, help="instead of the usual numbers")
     add("--ways", nargs="+", choices=("hold", "whole"), default=["hold", "whole"])
     add("--how", help="precision and tolerance of ours: float:1e-3,double:1e-6,...")
-    add("--steps", type=int, help="of a whole way at most, instead of what CUT says")
+    add("--steps", type=int, help="of a whole way at most, instead of CUT's number")
     add("--hold-steps", type=int, default=60, help="of the hold, timed three times")
     add("--knob-seconds", type=float, default=95, help="of part knobs")
     add("--limit", type=int, default=600, help="seconds for one program")
     add("--build", type=Path, help="the build folder ($TRIBO_BUILD, build)")
     add("--scenes-folder", type=Path, help="where scenes.py has written them, if not there")
     add("--stages-plugin", type=Path)
-    add(
-        "--peers", type=Path, help="where deploy/deps.sh peers has what scenes are made of ($PEERS)"
-    )
+    add("--peers", type=Path, help="where deploy/deps.sh peers keeps the scenes' models ($PEERS)")
     add("--peers-python", type=Path, help="of deploy/deps.sh gpu-peers")
-    add("--commit", default="", help="what is measured, where git does not tell")
+    add("--commit", default="", help="that is measured, where there is no git")
     add("--out", type=Path)
     add("--join", type=Path, nargs="+", metavar="FILE", help="measure nothing, join results")
     options = parser.parse_args()

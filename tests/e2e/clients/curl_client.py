@@ -3,7 +3,7 @@
 WAY is `json` or `json-gzip`. Unary methods are a POST of plain JSON; EvaluateGrasps streams, so its
 messages stand in Connect's envelopes (a byte of flags, four of length, the JSON), which
 `curl --data-binary` sends like any other bytes. Stubs on sys.path only turn JSON into bytes, to be
-compared. Prints what web/scenario.js returns.
+compared. Prints the object that web/scenario.js returns.
 """
 
 from __future__ import annotations

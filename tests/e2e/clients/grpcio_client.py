@@ -4,11 +4,11 @@ WAY says where the messages come from:
 
     stubs                plainly generated stubs, on sys.path
     stubs-gzip           the same, compressed both ways
-    reflection-v1        nothing but what the daemon's reflection says of itself
+    reflection-v1        the daemon's reflection alone
     reflection-v1alpha   the same by grpcio-reflection's own client
 
-Prints what web/scenario.js returns, and beside it what reflection listed; ../clients_agree.py
-judges both alike.
+Prints the object that web/scenario.js returns, and beside it the services that reflection listed;
+../clients_agree.py judges both alike.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 /* The kernels of the GPU backend, played: the step is the one that cards run, compiled for the
- * processor (tests/unit/gpu/device_world.cc), in the card's memory and with what fits there. The
+ * processor (tests/unit/gpu/device_world.cc), in the memory and with the capacities of the card. The
  * whole step runs in the launch of a card's solve; the other parts move a world's stage on, as they
  * do there (solver/gpu/batch/step_kernel.h). So the order of the launches, their groups and the
  * counts of barriers are those of solver/gpu/batch/steps.c.
@@ -29,7 +29,7 @@ typedef struct saved_step {
     tb_certificate certificate;
 } saved_step;
 enum { SAVED_STEP_BYTES = 256 };
-_Static_assert(sizeof(saved_step) <= SAVED_STEP_BYTES, "room for what stands between two parts");
+_Static_assert(sizeof(saved_step) <= SAVED_STEP_BYTES, "room for the saved step between two parts");
 
 static saved_step *saved_step_of(const tb_gpu_launch *launch, int32_t slot)
 {
@@ -146,7 +146,7 @@ static bool fails(void)
     return left > 0 && --left == 0;
 }
 
-/* of the calling thread: a gate was the last that it launched */
+/* of the calling thread: a solve barrier was its last launch */
 static _Thread_local bool gated;
 
 static cudaError_t start(const tb_gpu_launch *launch, cudaStream_t stream, int32_t kernel_index,
@@ -185,14 +185,14 @@ START(staggered, TB_GPU_KERNEL_SOLVE)
 START(alone, TB_GPU_KERNELS)
 START(warp, TB_GPU_KERNELS)
 
-/* On a card a gate that counts wrongly opens too early, or never. */
+/* On a card a solve barrier that counts wrongly opens too early, or never. */
 cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,
                                        cudaStream_t stream)
 {
     const cudaError_t result = played_use(stream);
     if (result != cudaSuccess) return result;
     if (begun > 0 && launch->counts[TB_GPU_BEGUN] != begun) {
-        fprintf(stderr, "a gate waits for %d blocks, %d have begun\n", begun,
+        fprintf(stderr, "a solve barrier waits for %d blocks, %d have begun\n", begun,
                 launch->counts[TB_GPU_BEGUN]);
         abort();
     }

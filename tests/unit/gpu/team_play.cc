@@ -183,7 +183,7 @@ double tb_team_take_double(double own, int32_t from)
 {
     if (tb_team_lanes() == 1) return own;
     team *all = self->own;
-    tb_team_sync(); // what was shown last has been taken
+    tb_team_sync(); // all lanes have read the last numbers
     all->shown[self->lane] = own;
     tb_team_sync();
     return all->shown[from % tb_team_lanes()];
@@ -194,7 +194,7 @@ uint32_t tb_team_ballot(bool own)
     if (tb_team_lanes() == 1) return own;
     team *all = self->own;
     uint32_t bits = 0;
-    tb_team_sync(); // what was shown last has been taken
+    tb_team_sync(); // all lanes have read the last numbers
     all->shown[self->lane] = own;
     tb_team_sync();
     for (int i = 0; i < tb_team_lanes(); i++) bits |= (uint32_t)(all->shown[i] != 0) << i;
@@ -205,7 +205,7 @@ uint32_t tb_team_match(int32_t own)
 {
     team *all = self->own;
     uint32_t bits = 0;
-    tb_team_sync(); // what was shown last has been taken
+    tb_team_sync(); // all lanes have read the last numbers
     all->shown[self->lane] = own;
     tb_team_sync();
     for (int i = 0; i < tb_team_lanes(); i++) bits |= (uint32_t)(all->shown[i] == own) << i;

@@ -7,7 +7,7 @@
 #include "device_world.h"
 #include "team_play.h"
 
-// What the lanes have in common, and what each leaves.
+// Data that the lanes share, and the result of each.
 typedef struct play {
     warp_keep keep;
     tb_workspace workspace;

@@ -333,7 +333,7 @@ START_TEST(empty_attributes_are_absent_ones)
     TEST_NEAR(c.model->dofs[0].damping, 0, 0);
     mjcf_free(&c);
 
-    /* words of a list, classes and what an element must have */
+    /* words of a list, classes and required attributes */
     mjcf_refuses(WORLD("<geom type='' size='1'/>"), TB_INVALID_ARGUMENT, 1, "type=\"\" is not");
     mjcf_refuses(WORLD("<geom class='' size='1'/>"), TB_NOT_FOUND, 1, "default class ''");
     mjcf_refuses(WORLD("<geom size=''/>"), TB_INVALID_ARGUMENT, 1, "size");

@@ -75,7 +75,7 @@ TB_STATIC void give_world(const warp_keep *keep, tb_gpu_world *world, const warp
     tb_team_sync();
 }
 
-/* Gives the world back, and what all steps of the launch have come to. */
+/* Gives the world back, with the merged certificate of the launch's steps. */
 TB_STATIC void leave_world(const warp_keep *keep, tb_gpu_world *world, int32_t made,
                            const warp_errors *errors, const warp_errors *worst)
 {
@@ -120,7 +120,7 @@ TB_STATIC tb_status take_world(const tb_gpu_launch *launch, tb_gpu_world *world,
     return status;
 }
 
-/* Bytes of the arena that the tables want behind what worlds save between steps. */
+/* Bytes of the arena that the tables want behind the saved steps of worlds. */
 TB_STATIC size_t warp_arena_peak(const tb_gpu_launch *launch, int32_t slot)
 {
     const size_t least = WARP_ARENA_BYTES;

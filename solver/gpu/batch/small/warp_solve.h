@@ -35,7 +35,7 @@ typedef struct TB_ALIGNED(16) warp_quad {
     tb_real v[WARP_PART];
 } warp_quad;
 
-/* One block, in shared memory: what other lanes read of it. Lanes read the same of theirs, and their
+/* One block, in shared memory: the numbers that other lanes read of it. Lanes read the same of theirs, and their
  * banks differ, because its size is odd by 16 bytes in float. */
 typedef struct TB_ALIGNED(16) warp_item {
     union {

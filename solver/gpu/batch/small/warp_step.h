@@ -114,7 +114,7 @@ TB_FN double double_dot(tb_vec3 a, double x, double y, double z)
     return (double)a.x * x + (double)a.y * y + (double)a.z * z;
 }
 
-/* One side of a contact's rows: numbers of its dofs, and what it has in c. Returns its part of the
+/* One side of a contact's rows: numbers of its dofs, and its part of c. Returns its part of the
  * normal velocity before the step. */
 TB_STATIC tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb_vec3 position,
                            int32_t body, tb_real side, int32_t rows, warp_item *item,

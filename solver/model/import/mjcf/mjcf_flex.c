@@ -1,7 +1,6 @@
 /* MJCF flexcomps that are rigid: a surface on the parent body, its triangles rolled by a ball.
  *
- * All points of a rigid flex lie in its body, which it adds no mass to. What remains of it is its
- * contact: a mesh with a radius. Soft ones are refused: there are no deformable bodies. */
+ * All points of a rigid flex lie in its body, to which it adds no mass: it becomes a mesh with a radius. Soft ones are refused: there are no deformable bodies. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,7 @@
  * Tribod's own rules are:
  *
  * - The root link is fixed to the world unless the option fixed_base is off (a link named "world"
- *   without mass always is). Links joined by "fixed" joints stay bodies of their own that move as
- *   one.
+ *   without mass always is). Links joined by "fixed" joints stay separate bodies that move as one.
  * - Collision meshes of links collide as their convex hulls, or as they are where a collision or
  *   link says concave="yes". Visuals are not read.
  * - Links next to each other never collide: the scene's parent filter, and excludes where the

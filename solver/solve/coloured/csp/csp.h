@@ -1,8 +1,8 @@
 /* Poulsen's solvers as communicating sequential processes (A Parallel Gauss-Seidel Method for Computing
  * Contact Forces, DIKU 2010, sections 6.1 to 6.3, 7.1 and 7.2).
  *
- * Workers are kernel threads that solve contacts; the caller's thread is the accumulator, which adds what
- * they send, judges the iteration and orders the next. Messages carry pointers to arrays: a channel orders
+ * Workers are kernel threads that solve contacts; the caller's thread is the accumulator, which adds
+ * their changes, judges the iteration and orders the next. Messages carry pointers to arrays: a channel orders
  * the accesses of its two ends, and no array is written while another process may read it.
  *
  * Where the accumulator adds changes of w in the order of their arrival, the last bits of a result

@@ -3,8 +3,8 @@
  * Factorized: a worker solves its range by the w of the last iteration and sends, page by page, the changes
  * of w that its new impulses make. The accumulator adds them to the other w, orders the next iteration as
  * soon as all is there, and copies the new w over the old one while workers solve. With lookahead a worker
- * does not wait: it solves on by a w that has its own changes alone, until the order comes; what is then
- * left it solves by the new w.
+ * does not wait: it solves on by a w that has its own changes alone, until the order comes, and solves
+ * the rest of its contacts by the new w.
  *
  * T: workers read one x and write the other, and send nothing but their residual. */
 #include "solve/coloured/csp/csp.h"
