@@ -47,17 +47,18 @@ bool tb_mesh_is_dae(const char *file)
 tb_status tb_mesh_data_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                              tb_error *error)
 {
-    static const char *const KNOWN[] = {".ply", ".gltf", ".glb", ".fbx", ".3ds"};
+    static const char *const KNOWN[] = {".ply", ".gltf", ".glb", ".fbx", ".3ds", ".dxf"};
     for (size_t i = 0; i < sizeof KNOWN / sizeof KNOWN[0]; i++)
         if (has_extension(file, KNOWN[i])) {
             memset(mesh, 0, sizeof *mesh);
             return tb_fail_file(error, TB_UNSUPPORTED, file, 0, "mesh",
-                                "mesh files of type %s are not supported: use OBJ, STL, DAE or MSH",
+                                "mesh files of type %s are not supported: use OBJ, STL, DAE, MSH or CSG",
                                 KNOWN[i]);
         }
     if (has_extension(file, ".obj")) return tb_obj_parse(bytes, size, file, mesh, error);
     if (has_extension(file, ".stl")) return tb_stl_parse(bytes, size, file, mesh, error);
     if (tb_mesh_is_dae(file)) return tb_dae_parse(bytes, size, file, mesh, error);
+    if (has_extension(file, ".csg")) return tb_csg_parse(bytes, size, file, mesh, error);
     if (has_extension(file, ".msh")) return tb_msh_parse(bytes, size, file, mesh, error);
 
     /* no zero byte and no "solid": text, and the only other text is OBJ */

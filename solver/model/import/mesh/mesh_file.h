@@ -61,6 +61,14 @@ tb_status tb_msh_parse(const char *bytes, size_t size, const char *file, tb_mesh
 tb_status tb_dae_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
 
+/* Solids by constructive solid geometry, as OpenSCAD exports them (.csg): union, difference,
+ * intersection, multmatrix, translate, rotate, scale, mirror, cube, sphere, cylinder, polyhedron, and
+ * linear_extrude of square, circle and polygon. Numbers are taken as metres. The surface is closed.
+ * INVALID_ARGUMENT for malformed text and for an empty solid, UNSUPPORTED for other modules,
+ * RESOURCE_EXHAUSTED beyond the limits. The caller frees *mesh. */
+tb_status tb_csg_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
+                       tb_error *error);
+
 /* Whether a file's name ends like one of COLLADA, the one mesh format that is XML. */
 bool tb_mesh_is_dae(const char *file);
 
