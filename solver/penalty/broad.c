@@ -83,8 +83,8 @@ static double choose_grid(const double *boxes, int32_t count, double cell, doubl
     return cell > 0 && 1 / cell < finest ? 1 / cell : finest;
 }
 
-static tb_status make_intervals(tb_broad *b, const double *boxes, int32_t count, double cell,
-                                tb_error *error)
+tb_status tb_broad_encode(tb_broad *b, const double *boxes, int32_t count, double cell,
+                          tb_error *error)
 {
     double lower[3];
     int32_t other = b->interval_capacity;
@@ -109,7 +109,7 @@ static tb_status make_intervals(tb_broad *b, const double *boxes, int32_t count,
 tb_status tb_broad_morton(tb_broad *b, const double *boxes, int32_t count, double cell,
                           tb_error *error)
 {
-    const tb_status status = make_intervals(b, boxes, count, cell, error);
+    const tb_status status = tb_broad_encode(b, boxes, count, cell, error);
     if (status != TB_OK) return status;
     radix_sort(&b->starts, &b->spare_starts, &b->owners, &b->spare_owners, b->number_of_intervals);
     b->number_of_pairs = 0;

@@ -19,7 +19,10 @@ void tb_broad_free(tb_broad *broad);
  * `pairs`. cell: m, the base cell's edge; 0: chosen from the boxes. RESOURCE_EXHAUSTED. */
 tb_status tb_broad_morton(tb_broad *broad, const double *boxes, int32_t count, double cell,
                           tb_error *error);
-/* The same by comparing every box with every other. */
+/* Its first part alone: the intervals, unsorted. */
+tb_status tb_broad_encode(tb_broad *broad, const double *boxes, int32_t count, double cell,
+                          tb_error *error);
+/* The same pairs by comparing every box with every other. */
 tb_status tb_broad_brute(tb_broad *broad, const double *boxes, int32_t count, tb_error *error);
 
 /* Whether two boxes share a point. */

@@ -1,4 +1,4 @@
-/* Measurements of the thesis's tables 8.1 to 8.6: near pairs and overlaps in one pose. */
+/* Measurements of the thesis's tables 8.1 to 8.6: near pairs, overlaps and forces in one pose. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,21 +27,40 @@ static int32_t gather_boxes(tb_penalty *p)
     return count;
 }
 
-static tb_status measure_pairs(tb_penalty *p, bool morton, double cell, tb_volume_measure *m,
+static tb_status measure_pairs(tb_penalty *p, const char *method, double cell, tb_volume_measure *m,
                                tb_error *error)
 {
+    const bool encode = strcmp(method, "encode") == 0, morton = strcmp(method, "morton") == 0;
     tb_status status = TB_OK;
     m->seconds = INFINITY;
     m->shapes = gather_boxes(p);
     const double begin = now();
     for (int i = 0; status == TB_OK && (i < 2 || now() - begin < LEAST_SECONDS); i++) {
         const double before = now();
-        status = morton ? tb_broad_morton(&p->broad, p->bounded_boxes, m->shapes, cell, error)
-                        : tb_broad_brute(&p->broad, p->bounded_boxes, m->shapes, error);
+        if (encode)
+            status = tb_broad_encode(&p->broad, p->bounded_boxes, m->shapes, cell, error);
+        else
+            status = morton ? tb_broad_morton(&p->broad, p->bounded_boxes, m->shapes, cell, error)
+                            : tb_broad_brute(&p->broad, p->bounded_boxes, m->shapes, error);
         m->seconds = fmin(m->seconds, now() - before);
     }
-    m->intervals = morton ? p->broad.number_of_intervals : 0;
-    m->pairs = p->broad.number_of_pairs;
+    m->intervals = morton || encode ? p->broad.number_of_intervals : 0;
+    m->pairs = encode ? 0 : p->broad.number_of_pairs;
+    return status;
+}
+
+/* All forces once, while the list of near pairs holds. */
+static tb_status measure_evaluation(tb_penalty *p, tb_volume_measure *m, tb_error *error)
+{
+    tb_status status = TB_OK;
+    m->seconds = INFINITY;
+    m->pairs = p->number_of_pairs;
+    const double begin = now();
+    for (int i = 0; status == TB_OK && (i < 2 || now() - begin < LEAST_SECONDS); i++) {
+        const double before = now();
+        status = tb_penalty_evaluate(p, 0, p->y, error);
+        m->seconds = fmin(m->seconds, now() - before);
+    }
     return status;
 }
 
@@ -108,11 +127,13 @@ tb_status tb_state_measure_volume(const tb_state *state, const char *method, dou
 #undef NAMED
     };
     memset(measure, 0, sizeof *measure);
-    const bool morton = strcmp(method, "morton") == 0, brute = strcmp(method, "brute") == 0;
+    const bool near = strcmp(method, "morton") == 0 || strcmp(method, "brute") == 0 ||
+                      strcmp(method, "encode") == 0;
+    const bool all = strcmp(method, "evaluation") == 0;
     int32_t overlap = -1;
     for (int32_t i = 0; i < (int32_t)(sizeof NAMES / sizeof *NAMES); i++)
         if (strcmp(method, NAMES[i]) == 0) overlap = i;
-    if (!morton && !brute && overlap < 0)
+    if (!near && !all && overlap < 0)
         return tb_fail_field(error, TB_NOT_FOUND, "method", "there is no method '%s'", method);
     tb_status status = tb_state_sync_to_host(state, TB_PARTS_NUMBERS, error);
     if (status != TB_OK) return status;
@@ -120,9 +141,10 @@ tb_status tb_state_measure_volume(const tb_state *state, const char *method, dou
     if (!p) return tb_fail_memory(error, sizeof *p, "a measurement");
     p->dynamics_memory.threads = 1;
     status = find_pose(p, state, error);
-    if (status == TB_OK)
-        status = morton || brute ? measure_pairs(p, morton, cell, measure, error)
-                                 : measure_overlaps(p, (tb_overlap_method)overlap, measure, error);
+    if (status == TB_OK && near) status = measure_pairs(p, method, cell, measure, error);
+    if (status == TB_OK && all) status = measure_evaluation(p, measure, error);
+    if (status == TB_OK && overlap >= 0)
+        status = measure_overlaps(p, (tb_overlap_method)overlap, measure, error);
     tb_penalty_destroy(p);
     return status;
 }

@@ -82,6 +82,14 @@ run 0 bench goteman --table broad --scene billiards_10
 has 'cell 0.01 m'
 run 0 bench goteman --table intersections --scene geneva
 has 'geneva: 0, 0, 0 overlaps of the generations were open'
+run 0 bench goteman --table encoding --scene billiards_10
+has 'cell 0.01 m'
+run 0 bench goteman --table shares --scene prisms_27 --steps 420
+has 'list of near pairs, pieces'
+run 0 bench goteman --table simulations --scene geneva_12 --steps 2 --json
+has '"evaluations":8'
+run 0 bench goteman --table splitting --scene prisms_27 --steps 20
+has 'prisms_27'
 
 # a planar scene steps by its scheme, with misfits named
 run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"

@@ -2,10 +2,13 @@
  * chapter 8): broad phase of the billiards, intersections of prisms and of the Geneva drive. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/thesis.h"
 #include "common/cli.h"
+#include "common/interrupt.h"
 
 /* A scene by the volume law after some steps. */
 static tb_status open_at(const char *scene, int32_t steps, tb_model **model, tb_state **state,
@@ -114,9 +117,237 @@ static tb_status fill_intersections(const thesis_options *o, thesis_table *t, tb
     return status;
 }
 
+/* ---- encoding ---- */
+
+static tb_status fill_encoding(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const struct {
+        double cell, seconds; /* m; table 8.2, processor */
+    } CELLS[] = {{1, 1.8e-3}, {0.01, 0.6e-3}};
+    const char *scene = o->scene != NULL ? o->scene : "billiards";
+    tb_model *model = NULL;
+    tb_state *state = NULL;
+    thesis_add_column(t, "seconds", "s");
+    thesis_add_column(t, "intervals_per_body", "");
+    tb_status status = open_at(scene, 0, &model, &state, error);
+    for (size_t i = 0; i < sizeof CELLS / sizeof *CELLS && status == TB_OK; i++) {
+        char label[THESIS_LABEL];
+        tb_volume_measure m;
+        status = tb_state_measure_volume(state, "encode", CELLS[i].cell, &m, error);
+        if (status != TB_OK) break;
+        snprintf(label, sizeof label, "%s, cell %g m", scene, CELLS[i].cell);
+        thesis_row *row = thesis_add_row(t, label);
+        row->here[0] = m.seconds;
+        row->here[1] = (double)m.intervals / m.shapes;
+        if (strcmp(scene, "billiards") == 0) row->thesis[0] = CELLS[i].seconds;
+    }
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    return status;
+}
+
+/* ---- shares ---- */
+
+/* Seconds of one evaluation of all forces by its parts, and their shares in the thesis, %. */
+typedef struct shares {
+    const char *label;
+    double broad, narrow, thesis[3];
+} shares;
+
+static void add_shares(thesis_table *t, const shares *s, double other)
+{
+    const double parts[3] = {s->broad, s->narrow, other};
+    const double sum = s->broad + s->narrow + other;
+    thesis_row *row = thesis_add_row(t, s->label);
+    for (int k = 0; k < 3; k++) {
+        row->here[k] = 100 * parts[k] / sum;
+        row->thesis[k] = s->thesis[k];
+    }
+    row->here[3] = sum;
+}
+
+static tb_status fill_shares(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const char *const METHODS[] = {"brute", "morton", "traversal", "pieces", "evaluation"};
+    enum { BRUTE, MORTON, TRAVERSAL, PIECES, EVALUATION, COUNT };
+    const char *scene = o->scene != NULL ? o->scene : "prisms_2197";
+    tb_model *model = NULL;
+    tb_state *state = NULL;
+    tb_volume_measure m[COUNT];
+    thesis_add_column(t, "broad", "%");
+    thesis_add_column(t, "narrow", "%");
+    thesis_add_column(t, "other", "%");
+    thesis_add_column(t, "seconds", "s");
+    tb_status status =
+        open_at(scene, o->steps > 0 ? (int32_t)o->steps : 500, &model, &state, error);
+    for (int k = 0; k < COUNT && status == TB_OK; k++)
+        status = tb_state_measure_volume(state, METHODS[k], 0, &m[k], error);
+    if (status == TB_OK) {
+        const double other = fmax(m[EVALUATION].seconds - m[PIECES].seconds, 0);
+        const shares rows[] = {
+            {"brute force, third generation", m[BRUTE].seconds, m[TRAVERSAL].seconds, {73, 25, 2}},
+            {"Morton, third generation", m[MORTON].seconds, m[TRAVERSAL].seconds, {8, 65, 27}},
+            {"Morton, pieces", m[MORTON].seconds, m[PIECES].seconds, {NAN, NAN, NAN}},
+            {"list of near pairs, pieces", 0, m[PIECES].seconds, {NAN, NAN, NAN}}};
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) add_shares(t, &rows[i], other);
+        thesis_note(t, "%s after %d steps; steps keep a list of near pairs while it holds", scene,
+                    (int)(o->steps > 0 ? o->steps : 500));
+    }
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    return status;
+}
+
+/* ---- whole simulations ---- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A named scene whose shapes push as one contact for each pair. */
+static tb_status load_joined(const char *scene, tb_model **model, tb_error *error)
+{
+    static const char JOINED[] =
+        "<custom><text name=\"volume_law\" data=\"joined=1\"/></custom>\n</mujoco>\n";
+    unsigned char *text = NULL;
+    size_t size = 0;
+    tb_scene *built = NULL;
+    *model = NULL;
+    tb_status status = tb_named_scene_mjcf(scene, &text, &size, error);
+    if (status != TB_OK) return status;
+    const size_t kept = size - strlen("</mujoco>\n");
+    char *longer = malloc(kept + sizeof JOINED);
+    if (longer == NULL) {
+        status = cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
+    } else {
+        memcpy(longer, text, kept);
+        memcpy(longer + kept, JOINED, sizeof JOINED);
+        status = tb_scene_load_mjcf(longer, kept + sizeof JOINED - 1, scene, NULL, &built, error);
+    }
+    if (status == TB_OK) status = tb_scene_compile(built, model, error);
+    tb_scene_destroy(built);
+    tb_bytes_destroy(text);
+    free(longer);
+    return status;
+}
+
+typedef struct simulation {
+    double seconds;
+    double evaluations, contacts; /* of all steps; after the last one */
+} simulation;
+
+/* Steps a scene from its start, by rkfix4 as the thesis. */
+static tb_status simulate(const char *scene, bool joined, int32_t steps, simulation *s,
+                          tb_error *error)
+{
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper = NULL;
+    tb_model *model = NULL;
+    tb_state *state = NULL;
+    tb_certificate certificate = {0};
+    options.scheme = TB_SCHEME_VOLUME;
+    tb_status status =
+        joined ? load_joined(scene, &model, error) : thesis_load(scene, &model, error);
+    if (status == TB_OK) status = tb_state_create(model, &state, error);
+    if (status == TB_OK)
+        status = tb_state_reset(state, tb_model_find(model, TB_HANDLE_KEYFRAME, "start"), error);
+    if (status == TB_OK) status = tb_stepper_create(&options, &stepper, error);
+    const double before = now();
+    for (int32_t done = 0; done < steps && status == TB_OK && !interrupt_requested();) {
+        const int32_t some = steps - done < 50 ? steps - done : 50;
+        status = tb_step(stepper, state, some, &certificate, error);
+        s->evaluations += certificate.iterations;
+        done += some;
+    }
+    s->seconds = now() - before;
+    if (status == TB_OK) s->contacts = tb_state_number_of_contacts(state);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    if (status == TB_OK && interrupt_requested())
+        return cli_fail(error, TB_CANCELLED, "", 0, NULL, "interrupted");
+    return status;
+}
+
+static tb_status fill_simulations(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const struct {
+        const char *scene;
+        double seconds, evaluations; /* third generation on the processor, tables 8.5 to 8.8 */
+    } SCENES[] = {{"prisms_512", 116, 6686},
+                  {"prisms_2197", 550, NAN},
+                  {"geneva", 3.46, 5160},
+                  {"geneva_12", NAN, NAN}};
+    const int32_t steps = o->steps > 0 ? (int32_t)o->steps : 1000;
+    thesis_add_column(t, "seconds", "s");
+    thesis_add_column(t, "evaluations", "");
+    thesis_add_column(t, "contacts_at_end", "");
+    tb_status status = TB_OK;
+    for (size_t i = 0; i < sizeof SCENES / sizeof *SCENES && status == TB_OK; i++) {
+        if (o->scene != NULL && strcmp(o->scene, SCENES[i].scene) != 0) continue;
+        simulation s = {0};
+        status = simulate(SCENES[i].scene, false, steps, &s, error);
+        if (status != TB_OK) break;
+        thesis_row *row = thesis_add_row(t, SCENES[i].scene);
+        row->here[0] = s.seconds;
+        row->here[1] = s.evaluations;
+        row->here[2] = s.contacts;
+        if (steps != 1000) continue;
+        row->thesis[0] = SCENES[i].seconds;
+        row->thesis[1] = SCENES[i].evaluations;
+    }
+    thesis_note(t,
+                "%d steps of rkfix4; overlaps by the pieces. The thesis's card took 7.47 s for one "
+                "Geneva drive and 41.9 s for twelve",
+                steps);
+    return status;
+}
+
+static tb_status fill_splitting(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const struct {
+        const char *scene;
+        int32_t steps;
+        double without, with; /* s; table 8.9 */
+    } SCENES[] = {{"prisms_27", 5000, 17.4, 22.8},
+                  {"prisms_125", 5000, 230, 310},
+                  {"geneva", 1000, 3.51, 3.48}};
+    thesis_add_column(t, "without", "s");
+    thesis_add_column(t, "with", "s");
+    thesis_add_column(t, "slow_down", "%");
+    tb_status status = TB_OK;
+    for (size_t i = 0; i < sizeof SCENES / sizeof *SCENES && status == TB_OK; i++) {
+        if (o->scene != NULL && strcmp(o->scene, SCENES[i].scene) != 0) continue;
+        const int32_t steps = o->steps > 0 ? (int32_t)o->steps : SCENES[i].steps;
+        simulation without = {0}, with = {0};
+        status = simulate(SCENES[i].scene, true, steps, &without, error);
+        if (status == TB_OK) status = simulate(SCENES[i].scene, false, steps, &with, error);
+        if (status != TB_OK) break;
+        thesis_row *row = thesis_add_row(t, SCENES[i].scene);
+        row->here[0] = without.seconds;
+        row->here[1] = with.seconds;
+        row->here[2] = 100 * (with.seconds / without.seconds - 1);
+        if (steps != SCENES[i].steps) continue;
+        row->thesis[0] = SCENES[i].without;
+        row->thesis[1] = SCENES[i].with;
+        row->thesis[2] = 100 * (SCENES[i].with / SCENES[i].without - 1);
+    }
+    return status;
+}
+
 const thesis_entry thesis_goteman[] = {
     {"broad", "near pairs by Morton intervals and by brute force (tables 8.1, 8.3)", false,
      fill_broad},
     {"intersections", "overlaps by three generations of BSP and by pieces (tables 8.5, 8.6)", false,
      fill_intersections},
+    {"encoding", "Morton intervals of the billiards (table 8.2)", false, fill_encoding},
+    {"shares", "broad phase, narrow phase and the rest of an evaluation (table 8.4)", false,
+     fill_shares},
+    {"simulations", "whole simulations of prisms and Geneva drives (tables 8.5 to 8.8)", true,
+     fill_simulations},
+    {"splitting", "whole simulations with overlaps split and joined (table 8.9)", true,
+     fill_splitting},
     {NULL, NULL, false, NULL}};
