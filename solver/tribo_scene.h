@@ -159,6 +159,22 @@ typedef struct tb_surface {
     double adhesion_range;
 } tb_surface;
 
+/* Constants of one shape for the forces of overlapping volumes (TB_SCHEME_VOLUME; Göteman and Roxling
+ * 2015, chapter 6). Of two shapes, stiffnesses act as springs in series and are doubled, so that equal
+ * ones stay as they are; of the other numbers the mean counts. */
+typedef struct tb_volume_constants {
+    double elasticity;       /* E, Pa, > 0 */
+    double damping;          /* c_d, s/m, >= 0 */
+    double sliding_velocity; /* v_s, m/s, > 0: friction is near its peak there */
+    double static_friction;  /* mu_s, >= 0 */
+    double kinetic_friction; /* mu_k, 0 to mu_s */
+    double rotation_damping; /* c_r, s/m, >= 0 */
+    double sphere_stiffness; /* c_s, N/m, >= 0, between two balls; 0 of one of them: Hertz with E */
+    /* all overlaps of two shapes push as one contact, if either shape says so; else each disjoint
+     * overlap pushes at its own centroid */
+    bool joined;
+} tb_volume_constants;
+
 typedef struct tb_shape_def {
     const char *name;
     tb_handle body; /* zeroed: fixed to the world */
@@ -191,6 +207,8 @@ typedef struct tb_shape_def {
     bool has_colour;
     double colour[4];
     const char *material;
+    bool has_volume_constants; /* false: tb_volume_constants_defaults */
+    tb_volume_constants volume_constants;
 } tb_shape_def;
 
 /* Mass of a mesh without a watertight surface (MJCF's mesh inertia). */
@@ -481,6 +499,8 @@ tb_body_def tb_body_defaults(void);
 tb_joint_def tb_joint_defaults(void);
 tb_shape_def tb_shape_defaults(void); /* density 1000, mu 1, e 0, COULOMB, category 1, mask 1 */
 tb_surface tb_surface_defaults(void);
+/* E 10 MPa, c_d 0.3 s/m, v_s 0.1 m/s, mu_s 0.6, mu_k 0.3, c_r 0.02 s/m, c_s 3e5 N/m */
+tb_volume_constants tb_volume_constants_defaults(void);
 tb_mesh_def tb_mesh_defaults(void);
 tb_height_field_def tb_height_field_defaults(void);
 tb_site_def tb_site_defaults(void);

@@ -163,7 +163,12 @@ static void put_filters(tb_canonical *io, const tb_compiler *c)
 }
 
 /* Tags of extras. */
-enum { EXTRA_LOOKS = 1, EXTRA_SENSORS = 2, EXTRA_TANGENTIAL_RESTITUTION = 3 };
+enum {
+    EXTRA_LOOKS = 1,
+    EXTRA_SENSORS = 2,
+    EXTRA_TANGENTIAL_RESTITUTION = 3,
+    EXTRA_VOLUME_CONSTANTS = 4
+};
 
 static bool has_looks(const tb_scene *s)
 {
@@ -206,9 +211,27 @@ static void put_tangential_restitution(tb_canonical *io, const tb_compiler *c)
     }
 }
 
+static bool has_volume_constants(const tb_scene *s)
+{
+    for (int32_t i = 0; i < s->number_of_shapes; i++)
+        if (s->shapes[i].has_volume_constants) return true;
+    return false;
+}
+
+static void put_volume_constants(tb_canonical *io, const tb_compiler *c)
+{
+    uint32_t tag = EXTRA_VOLUME_CONSTANTS;
+    tb_canonical_u32(io, &tag);
+    for (int32_t i = 0; i < c->scene->number_of_shapes; i++) {
+        tb_shape_def def = c->scene->shapes[c->scene_shape[i]];
+        tb_canonical_volume_constants(io, &def);
+    }
+}
+
 static bool has_extras(const tb_scene *s)
 {
-    return has_looks(s) || s->number_of_sensors > 0 || has_tangential_restitution(s);
+    return has_looks(s) || s->number_of_sensors > 0 || has_tangential_restitution(s) ||
+           has_volume_constants(s);
 }
 
 static void put_end(tb_canonical *io, const reference_maps *maps, tb_handle end)
@@ -271,6 +294,7 @@ static void put_scene(tb_canonical *io, const reference_maps *maps)
     if (has_looks(s)) put_looks(io, maps->c);
     if (s->number_of_sensors > 0) put_sensors(io, maps);
     if (has_tangential_restitution(s)) put_tangential_restitution(io, maps->c);
+    if (has_volume_constants(s)) put_volume_constants(io, maps->c);
 }
 
 /* SHA-256 as 32 bytes. */
@@ -503,6 +527,16 @@ static void get_tangential_restitution(tb_canonical *io, tb_scene *scene)
     }
 }
 
+static void get_volume_constants(tb_canonical *io, tb_scene *scene)
+{
+    for (int32_t i = 0; io->status == TB_OK && i < scene->number_of_shapes; i++) {
+        tb_shape_def def = scene->shapes[i];
+        tb_canonical_volume_constants(io, &def);
+        if (io->status == TB_OK && def.has_volume_constants)
+            added(io, tb_scene_set_volume_constants(scene, i, &def.volume_constants, io->error));
+    }
+}
+
 /* Extras follow each other by their tags, each at most once; the end is that of the bytes. */
 static void get_extras(tb_canonical *io, tb_scene *scene)
 {
@@ -516,6 +550,8 @@ static void get_extras(tb_canonical *io, tb_scene *scene)
             get_sensors(io, scene);
         else if (tag == EXTRA_TANGENTIAL_RESTITUTION && tag > last)
             get_tangential_restitution(io, scene);
+        else if (tag == EXTRA_VOLUME_CONSTANTS && tag > last)
+            get_volume_constants(io, scene);
         else
             tb_canonical_fail(io, "an extra is unknown or out of order");
         last = tag;

@@ -281,6 +281,21 @@ void tb_canonical_tangential_restitution(tb_canonical *io, tb_surface *x)
     io_double(io, &x->tangential_restitution);
 }
 
+void tb_canonical_volume_constants(tb_canonical *io, tb_shape_def *x)
+{
+    tb_volume_constants *c = &x->volume_constants;
+    tb_canonical_bool(io, &x->has_volume_constants);
+    if (!x->has_volume_constants) return;
+    io_double(io, &c->elasticity);
+    io_double(io, &c->damping);
+    io_double(io, &c->sliding_velocity);
+    io_double(io, &c->static_friction);
+    io_double(io, &c->kinetic_friction);
+    io_double(io, &c->rotation_damping);
+    io_double(io, &c->sphere_stiffness);
+    tb_canonical_bool(io, &c->joined);
+}
+
 void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
 {
     io_text(io, &x->name);

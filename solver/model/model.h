@@ -361,8 +361,9 @@ struct tb_model {
         *chain_start; /* dofs + 1: first of its chain in `chains`; none in single free bodies */
     const int32_t *chains; /* number_of_chain_dofs: a dof, its parent, ... its root */
     const tb_model_shape *shapes;
-    const tb_model_filter *filters;                          /* shapes */
-    const tb_model_look *looks;                              /* shapes */
+    const tb_model_filter *filters;              /* shapes */
+    const tb_model_look *looks;                  /* shapes */
+    const tb_volume_constants *volume_constants; /* shapes; NULL: all have the defaults */
     tb_model_content *mesh_contents, *height_field_contents; /* by asset */
     const tb_hull *hulls;
     const tb_triangle_mesh *meshes;

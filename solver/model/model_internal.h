@@ -109,6 +109,7 @@ void tb_check_bounds(tb_check *check, const char *field, bool on, double *lower,
 void tb_check_quaternion(tb_check *check, const char *field, double q[4]);
 void tb_check_axis(tb_check *check, const char *field, double v[3]);
 void tb_check_surface(tb_check *check, tb_surface *surface);
+void tb_check_volume_constants(tb_check *check, tb_volume_constants *constants);
 /* Scene index of a handle; `optional` lets a zeroed handle pass as -1. */
 void tb_check_handle(tb_check *check, const tb_scene *scene, const char *field, tb_handle handle,
                      tb_handle_kind kind, bool optional, int32_t *index);
@@ -126,6 +127,10 @@ tb_status tb_scene_reserve(void *items, int32_t count, int32_t *capacity, size_t
 /* Copies a name and enters it; *kept becomes "" without a name. */
 tb_status tb_scene_enter_name(tb_scene *scene, tb_handle_kind kind, const char *name, int32_t index,
                               const char **kept, tb_error *error);
+
+/* Gives a shape (scene index) constants of its own. INVALID_ARGUMENT. */
+tb_status tb_scene_set_volume_constants(tb_scene *scene, int32_t shape,
+                                        const tb_volume_constants *constants, tb_error *error);
 
 /* Checks a shape's colour and material and copies the material's name into the scene. */
 void tb_scene_keep_look(tb_scene *scene, tb_check *check, tb_shape_def *shape);

@@ -119,6 +119,21 @@ void tb_check_surface(tb_check *check, tb_surface *surface)
     tb_check_not_negative(check, "surface.adhesion_range", &surface->adhesion_range, 1);
 }
 
+void tb_check_volume_constants(tb_check *check, tb_volume_constants *c)
+{
+    tb_check_positive(check, "volume_constants.elasticity", &c->elasticity, 1);
+    tb_check_not_negative(check, "volume_constants.damping", &c->damping, 1);
+    tb_check_positive(check, "volume_constants.sliding_velocity", &c->sliding_velocity, 1);
+    tb_check_not_negative(check, "volume_constants.static_friction", &c->static_friction, 1);
+    tb_check_not_negative(check, "volume_constants.kinetic_friction", &c->kinetic_friction, 1);
+    if (check->status == TB_OK && c->kinetic_friction > c->static_friction)
+        tb_check_fail(check, "volume_constants.kinetic_friction",
+                      "%g is above static_friction, which is %g", c->kinetic_friction,
+                      c->static_friction);
+    tb_check_not_negative(check, "volume_constants.rotation_damping", &c->rotation_damping, 1);
+    tb_check_not_negative(check, "volume_constants.sphere_stiffness", &c->sphere_stiffness, 1);
+}
+
 static int32_t count_of(const tb_scene *scene, tb_handle_kind kind)
 {
     switch (kind) {

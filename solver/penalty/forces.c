@@ -256,7 +256,7 @@ static tb_status push_pair(tb_penalty *p, const tb_near_pair *pair, tb_error *er
     } else {
         const tb_status status =
             tb_solids_overlap(&p->solids[a->solid], &p->shape_poses[pair->a], &p->solids[b->solid],
-                              &p->shape_poses[pair->b], true, &p->found, error);
+                              &p->shape_poses[pair->b], !pair->constants.joined, &p->found, error);
         if (status != TB_OK) return status;
         for (int32_t i = 0; i < p->found.number_of_parts && fits; i++) {
             const tb_overlap_part part = p->found.parts[i];

@@ -12,31 +12,7 @@
 #include <stdbool.h>
 
 #include "base/vector.h"
-
-/* Constants of a surface; of two surfaces each constant counts by tb_volume_constants_of_pair. */
-typedef struct tb_volume_constants {
-    double elasticity;       /* E, Pa */
-    double damping;          /* c_d, s/m */
-    double sliding_velocity; /* v_s, m/s: where friction is near its peak */
-    double static_friction;  /* mu_s */
-    double kinetic_friction; /* mu_k, at most mu_s */
-    double rotation_damping; /* c_r, s/m */
-    double sphere_stiffness; /* c_s, N/m, between two spheres; 0: Hertz with E */
-} tb_volume_constants;
-
-/* The thesis's constants. It prints none for c_s: here balls of 1 m and 1000 kg/m^3 touch for 0.09 s. */
-TB_FN tb_volume_constants tb_volume_defaults(void)
-{
-    tb_volume_constants c;
-    c.elasticity = 1e7;
-    c.damping = 0.3;
-    c.sliding_velocity = 0.1;
-    c.static_friction = 0.6;
-    c.kinetic_friction = 0.3;
-    c.rotation_damping = 0.02;
-    c.sphere_stiffness = 3e5;
-    return c;
-}
+#include "tribo_scene.h"
 
 /* Springs in series for stiffnesses, which leaves equal materials as they are; else the mean. */
 TB_FN tb_volume_constants tb_volume_constants_of_pair(const tb_volume_constants *a,
@@ -53,6 +29,7 @@ TB_FN tb_volume_constants tb_volume_constants_of_pair(const tb_volume_constants 
                              ? 2 * a->sphere_stiffness * b->sphere_stiffness /
                                    (a->sphere_stiffness + b->sphere_stiffness)
                              : 0;
+    c.joined = a->joined || b->joined;
     return c;
 }
 

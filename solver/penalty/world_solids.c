@@ -187,12 +187,6 @@ static bool is_ball(const tb_model_shape *s)
     return s->type == TB_SHAPE_SPHERE;
 }
 
-static tb_volume_constants constants_of(const tb_model_shape *shape)
-{
-    (void)shape;
-    return tb_volume_defaults();
-}
-
 static tb_status take_shape(tb_penalty *p, const tb_model *model, int32_t shape, bool only_balls,
                             tb_error *error)
 {
@@ -204,7 +198,8 @@ static tb_status take_shape(tb_penalty *p, const tb_model *model, int32_t shape,
     x->solid = -1;
     x->half_space = s->type == TB_SHAPE_PLANE;
     x->fixed = !model->filters[shape].moves;
-    x->constants = constants_of(s);
+    x->constants =
+        model->volume_constants ? model->volume_constants[shape] : tb_volume_constants_defaults();
     if (is_ball(s)) x->radius = s->size[0];
     for (int i = 0; i < 3; i++) x->lower[i] = -x->radius, x->upper[i] = x->radius;
     if (is_ball(s) && only_balls) return TB_OK;

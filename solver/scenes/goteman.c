@@ -8,6 +8,7 @@
  * steps are the thesis's. All other dimensions, and the speed of the first ball (10 m/s), are chosen
  * here. Z is up. Bodies with an initial velocity have it in the keyframe "start". */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/random.h"
@@ -25,6 +26,14 @@ static void begin(tb_scene_text *t, const char *name, double dt, double gravity)
                  "  <option timestep=\"%g\" gravity=\"0 0 %g\"/>\n"
                  "  <default>\n    <geom density=\"1000\"/>\n  </default>\n",
                  name, dt, gravity);
+}
+
+/* Constants of the volume law for all shapes, or NULL. */
+static void put_constants(tb_scene_text *t, const char *constants)
+{
+    if (constants)
+        tb_scene_put(t, "  <custom>\n    <text name=\"volume_law\" data=\"%s\"/>\n  </custom>\n",
+                     constants);
 }
 
 static void put_ground(tb_scene_text *t, double half)
@@ -50,6 +59,7 @@ static void write_billiards(tb_scene_text *t, const tb_scene_recipe *recipe)
     const double pitch = BALL_M + BALL_GAP_M;
     const int32_t balls = rows * (rows + 1) / 2 + 1;
     begin(t, recipe->name, 0.01, 0);
+    put_constants(t, recipe->detail);
     tb_scene_put(t, "  <worldbody>\n");
     put_ball(t, -2 * BALL_M, 0);
     for (int32_t r = 0; r < rows; r++)
@@ -112,6 +122,7 @@ static void write_fork_ring(tb_scene_text *t, const tb_scene_recipe *recipe)
                         (outer * outer - inner * inner);
     const double half_width = 0.75 / area / 2;
     begin(t, recipe->name, 0.01, -9.81);
+    put_constants(t, recipe->detail);
     tb_scene_put(t, "  <asset>\n");
     put_ring_mesh(t, inner, outer, half_width);
     /* a U of three bars as one surface: two prongs along x and the bar that joins them */
@@ -248,7 +259,7 @@ enum { SLOTS = 4, WHEEL_CORNERS = 187, LOCK_CORNERS = 111, PIN_CORNERS = 32, SLO
 
 /* m; sin and cos of 45 degrees times the distance of the axes give crank and wheel */
 static const double AXES_M = 1, PIN_M = 0.05, SLOT_GAP_M = 0.003, STOP_M = 0.5, STOP_GAP_M = 0.01;
-static const double LID_M = 0.1;
+static const double LID_M = 0.1, DRIVES_M = 3;
 
 static int32_t put_point(double *outline, int32_t n, double x, double y, double angle)
 {
@@ -328,19 +339,27 @@ static void write_geneva(tb_scene_text *t, const tb_scene_recipe *recipe)
     put_mesh(t, "wheel", wheel, WHEEL_CORNERS);
     put_mesh(t, "lock", lock, LOCK_CORNERS);
     put_mesh(t, "pin", pin, PIN_CORNERS);
-    tb_scene_put(
-        t,
-        "  </asset>\n  <worldbody>\n"
-        "    <body name=\"wheel\">\n      <joint name=\"wheel\" type=\"hinge\" axis=\"0 0 1\"/>\n"
-        "      <geom name=\"wheel\" type=\"sdf\" mesh=\"wheel\"/>\n    </body>\n"
-        "    <body name=\"driver\" pos=\"%g 0 0\">\n"
-        "      <inertial pos=\"0 0 0\" mass=\"1000\" diaginertia=\"1e9 1e9 1e9\"/>\n"
-        "      <joint name=\"driver\" type=\"hinge\" axis=\"0 0 1\"/>\n"
-        "      <geom name=\"lock\" type=\"sdf\" mesh=\"lock\" pos=\"0 0 -0.005\"/>\n"
-        "      <geom name=\"pin\" type=\"sdf\" mesh=\"pin\" pos=\"%.12g 0 -0.005\"/>\n"
-        "    </body>\n  </worldbody>\n  <keyframe>\n"
-        "    <key name=\"start\" qvel=\"0 1\"/>\n  </keyframe>\n</mujoco>\n",
-        AXES_M, AXES_M * sin(PI / SLOTS));
+    tb_scene_put(t, "  </asset>\n  <worldbody>\n");
+    for (int32_t i = 0; i < recipe->size; i++) {
+        char number[12] = "";
+        if (i > 0) snprintf(number, sizeof number, "%d", (int)i + 1);
+        tb_scene_put(
+            t,
+            "    <body name=\"wheel%s\" pos=\"0 %g 0\">\n"
+            "      <joint name=\"wheel%s\" type=\"hinge\" axis=\"0 0 1\"/>\n"
+            "      <geom name=\"wheel%s\" type=\"sdf\" mesh=\"wheel\"/>\n    </body>\n"
+            "    <body name=\"driver%s\" pos=\"%g %g 0\">\n"
+            "      <inertial pos=\"0 0 0\" mass=\"1000\" diaginertia=\"1e9 1e9 1e9\"/>\n"
+            "      <joint name=\"driver%s\" type=\"hinge\" axis=\"0 0 1\"/>\n"
+            "      <geom name=\"lock%s\" type=\"sdf\" mesh=\"lock\" pos=\"0 0 -0.005\"/>\n"
+            "      <geom name=\"pin%s\" type=\"sdf\" mesh=\"pin\" pos=\"%.12g 0 -0.005\"/>\n"
+            "    </body>\n",
+            number, DRIVES_M * i, number, number, number, AXES_M, DRIVES_M * i, number, number,
+            number, AXES_M * sin(PI / SLOTS));
+    }
+    tb_scene_put(t, "  </worldbody>\n  <keyframe>\n    <key name=\"start\" qvel=\"");
+    for (int32_t i = 0; i < recipe->size; i++) tb_scene_put(t, "%s0 1", i > 0 ? " " : "");
+    tb_scene_put(t, "\"/>\n  </keyframe>\n</mujoco>\n");
 }
 
 #define SOURCE "Goteman and Roxling, chapter 7"
@@ -355,6 +374,12 @@ const tb_scene_recipe tb_scenes_goteman[] = {
      .source = SOURCE,
      .write = write_billiards,
      .size = 10},
+    {.name = "billiards_hertz_10",
+     .summary = "the 56 balls, repelled by Hertz in the place of springs",
+     .source = SOURCE,
+     .write = write_billiards,
+     .size = 10,
+     .detail = "sphere_stiffness=0"},
     {.name = "cube_drop",
      .summary = "a cube of 1 m and 1000 kg falls from 1 m above the ground",
      .source = SOURCE,
@@ -376,6 +401,11 @@ const tb_scene_recipe tb_scenes_goteman[] = {
      .summary = "a ring of 750 kg that hangs on the two prongs of a fork",
      .source = SOURCE,
      .write = write_fork_ring},
+    {.name = "fork_ring_joined",
+     .summary = "the ring on its fork, pushed at one point: both overlaps are one contact",
+     .source = SOURCE,
+     .write = write_fork_ring,
+     .detail = "joined=1"},
     {.name = "prisms_27",
      .summary = "27 tetrahedra fall onto the ground",
      .source = SOURCE,
@@ -403,7 +433,13 @@ const tb_scene_recipe tb_scenes_goteman[] = {
     {.name = "geneva",
      .summary = "a Geneva drive: wheels of 744 and 564 triangles, the driver at 1 rad/s",
      .source = SOURCE,
-     .write = write_geneva},
+     .write = write_geneva,
+     .size = 1},
+    {.name = "geneva_12",
+     .summary = "twelve Geneva drives side by side",
+     .source = SOURCE,
+     .write = write_geneva,
+     .size = 12},
     {.name = "tippe_top",
      .summary = "a hollow ball with a stem, spun at 180 rad/s, which turns over",
      .source = SOURCE,

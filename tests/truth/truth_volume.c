@@ -105,6 +105,59 @@ START_TEST(a_ring_hangs_on_both_prongs_of_a_fork)
 }
 END_TEST
 
+/* Both overlaps pushed as one contact: the thesis's "splitting off". */
+START_TEST(a_ring_on_a_fork_may_be_pushed_at_one_point)
+{
+    played p = play_begin("fork_ring_joined", "rkfix4", 1e-8, 0.01);
+    int32_t most = 0;
+    for (int i = 0; i < 100; i++) {
+        play(&p, 1);
+        most = most > tb_state_number_of_contacts(p.state) ? most
+                                                           : tb_state_number_of_contacts(p.state);
+    }
+    ck_assert_int_eq(most, 1);
+    play_end(&p);
+}
+END_TEST
+
+/* A cube of a softer material than its ground: E = 2 E1 E2 / (E1 + E2), and it rests at the depth
+ * m g / (E 0.7523 sqrt(A)), since F = E 0.7523 sqrt(A d d). */
+START_TEST(a_soft_cube_sinks_by_its_own_constants)
+{
+    static const char SOFT[] = "<custom><text name=\"volume_law:cube\" data=\"elasticity=2e6 "
+                               "damping=3\"/></custom></mujoco>";
+    const double e = 2 * 2e6 * 1e7 / (2e6 + 1e7), k = 4 / (3 * sqrt(acos(-1.)));
+    unsigned char *text;
+    size_t size;
+    tb_scene *s;
+    tb_model *model;
+    tb_state *state;
+    tb_stepper *stepper;
+    tb_certificate c;
+    TEST_OK(tb_named_scene_mjcf("cube_drop", &text, &size, &error), &error);
+    char *longer = malloc(size + sizeof SOFT);
+    memcpy(longer, text, size);
+    strcpy(strstr(longer, "</mujoco>"), SOFT);
+    TEST_OK(tb_scene_load_mjcf(longer, strlen(longer), "soft", NULL, &s, &error), &error);
+    TEST_OK(tb_scene_compile(s, &model, &error), &error);
+    tb_step_options options = tb_step_defaults();
+    options.scheme = TB_SCHEME_VOLUME;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    TEST_OK(tb_step(stepper, state, 6000, &c, &error), &error);
+    tb_contact_info contact;
+    TEST_OK(tb_state_contact(state, 0, &contact), NULL);
+    TRUTH_CHECK("volume law: soft cube at rest, depth", fabs(-contact.gap * e * k / 9810 - 1),
+                1e-3);
+    tb_state_destroy(state);
+    tb_stepper_destroy(stepper);
+    tb_model_destroy(model);
+    tb_scene_destroy(s);
+    tb_bytes_destroy(text);
+    free(longer);
+}
+END_TEST
+
 /* w = exp(-t / tau), tau = I / (A F c_r) = 166.7 / (9810 0.02) s; the cube begins at its resting
  * depth. */
 START_TEST(a_spin_decays_by_rotational_damping)
@@ -175,6 +228,32 @@ START_TEST(elastic_impacts_keep_their_energy_to_the_tolerance)
 }
 END_TEST
 
+/* Hertz: F = 4/3 E sqrt(R) d^1.5 with R half the radius of equal balls; its energy is kept, too. */
+START_TEST(balls_without_springs_repel_each_other_by_hertz)
+{
+    played p = play_begin("billiards_hertz_10", "rkfix4", 1e-8, 1e-4);
+    const double before = tb_state_energy(p.state);
+    double worst = 0;
+    int32_t seen = 0;
+    for (int i = 0; i < 3000; i++) {
+        play(&p, 1);
+        for (int32_t k = 0; k < tb_state_number_of_contacts(p.state); k++) {
+            tb_contact_info c;
+            TEST_OK(tb_state_contact(p.state, k, &c), NULL);
+            if (-c.gap < 1e-5) continue;
+            const double force = 4. / 3 * 1e7 * sqrt(0.25) * pow(-c.gap, 1.5);
+            worst = fmax(worst, fabs(c.impulse[0] / 1e-4 / force - 1));
+            seen++;
+        }
+    }
+    ck_assert_int_gt(seen, 100);
+    TRUTH_CHECK("volume law: Hertz between balls, force", worst, 1e-9);
+    TRUTH_CHECK("volume law: Hertz between balls, energy",
+                fabs(p.worst.energy_unexplained) / before, 1e-6);
+    play_end(&p);
+}
+END_TEST
+
 /* The thesis counts 6,686 evaluations for 1,000 steps of 512 prisms; rkfix4 needs 4 a step. */
 START_TEST(runs_repeat_and_continue_from_snapshots_byte_by_byte)
 {
@@ -197,6 +276,8 @@ START_TEST(runs_repeat_and_continue_from_snapshots_byte_by_byte)
 END_TEST
 
 TEST_MAIN(a_cube_at_rest_is_carried_with_its_weight, a_ring_hangs_on_both_prongs_of_a_fork,
+          a_ring_on_a_fork_may_be_pushed_at_one_point, a_soft_cube_sinks_by_its_own_constants,
           a_spin_decays_by_rotational_damping, the_tippe_top_inverts,
           elastic_impacts_keep_their_energy_to_the_tolerance,
+          balls_without_springs_repel_each_other_by_hertz,
           runs_repeat_and_continue_from_snapshots_byte_by_byte)

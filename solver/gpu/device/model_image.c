@@ -150,6 +150,7 @@ static void write_image(writer *w, const tb_model *m)
     bare.number_of_keyframes = 0;
     bare.name_index = NULL;
     bare.looks = NULL;
+    bare.volume_constants = NULL;
     bare.sensors = NULL;
     bare.mesh_contents = NULL;
     bare.height_field_contents = NULL;

@@ -197,6 +197,21 @@ static tb_status keep_materials(tb_compiler *c)
     return TB_OK;
 }
 
+static tb_status add_volume_constants(tb_compiler *c)
+{
+    const int32_t shapes = c->scene->number_of_shapes;
+    bool own = false;
+    for (int32_t i = 0; i < shapes; i++) own = own || c->scene->shapes[i].has_volume_constants;
+    if (!own) return TB_OK;
+    tb_volume_constants *constants = TB_ARENA_ARRAY(&c->model->arena, tb_volume_constants, shapes);
+    if (constants == NULL)
+        return tb_fail_memory(c->error, (size_t)shapes * sizeof *constants, "shapes");
+    for (int32_t i = 0; i < shapes; i++)
+        constants[i] = c->scene->shapes[c->scene_shape[i]].volume_constants;
+    c->model->volume_constants = constants;
+    return TB_OK;
+}
+
 static tb_status add_filters(tb_compiler *c)
 {
     tb_model *model = c->model;
@@ -267,6 +282,7 @@ tb_status tb_compile_geometry(tb_compiler *c)
     model->hulls = g.hulls;
     model->meshes = g.meshes;
     model->height_fields = g.fields;
-    const tb_status status = keep_materials(c);
+    tb_status status = keep_materials(c);
+    if (status == TB_OK) status = add_volume_constants(c);
     return status == TB_OK ? add_filters(c) : status;
 }

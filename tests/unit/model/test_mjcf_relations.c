@@ -35,6 +35,37 @@ START_TEST(pairs_have_surfaces_of_their_own)
 }
 END_TEST
 
+#define LAW(name, data) "<custom><text name='" name "' data='" data "'/></custom>"
+
+/* `custom` has the constants of the volume law; a geom's own come last, wherever they stand. */
+START_TEST(custom_texts_give_constants_of_the_volume_law)
+{
+    mjcf_case c = mjcf_load(BALLS(LAW("volume_law:ga", "damping=0.5  joined=1") LAW(
+        "volume_law", "elasticity=1e6 damping=.1 sphere_stiffness=0") LAW("other", "a=b")));
+    const tb_volume_constants *all = c.model->volume_constants,
+                              *a = &all[tb_model_find(c.model, TB_HANDLE_SHAPE, "ga")],
+                              *b = &all[tb_model_find(c.model, TB_HANDLE_SHAPE, "gb")];
+    TEST_NEAR(a->elasticity, 1e6, 0);
+    TEST_NEAR(a->damping, 0.5, 0);
+    ck_assert(a->joined && !b->joined);
+    TEST_NEAR(b->damping, 0.1, 0);
+    TEST_NEAR(b->sphere_stiffness, 0, 0);
+    TEST_NEAR(b->static_friction, 0.6, 0);
+    mjcf_free(&c);
+    c = mjcf_load(BALLS(""));
+    ck_assert_ptr_null(c.model->volume_constants);
+    mjcf_free(&c);
+    mjcf_refuses(BALLS(LAW("volume_law:gc", "damping=1")), TB_NOT_FOUND, 1,
+                 "there is no geom 'gc'");
+    mjcf_refuses(BALLS(LAW("volume_law", "damp=1")), TB_INVALID_ARGUMENT, 1, "'damp=1' is no");
+    mjcf_refuses(BALLS(LAW("volume_law", "damping=x")), TB_INVALID_ARGUMENT, 1,
+                 "'damping=x' is no");
+    mjcf_refuses(BALLS(LAW("volume_law", "damping")), TB_INVALID_ARGUMENT, 1, "'damping' is no");
+    mjcf_refuses(BALLS(LAW("volume_law", "joined=2")), TB_INVALID_ARGUMENT, 1, "'joined=2' is no");
+    mjcf_refuses(BALLS(LAW("volume_law", "elasticity=-1")), TB_INVALID_ARGUMENT, 1, "elasticity");
+}
+END_TEST
+
 START_TEST(connects_join_points_or_sites)
 {
     mjcf_case c =
@@ -225,6 +256,7 @@ START_TEST(relations_that_make_no_sense_are_refused)
 }
 END_TEST
 
-TEST_MAIN(pairs_have_surfaces_of_their_own, connects_join_points_or_sites, welds_keep_a_pose,
-          joints_and_tendons_follow_polynomials, fixed_tendons_have_springs_and_limits,
-          keyframes_may_be_shorter_than_the_model, relations_that_make_no_sense_are_refused)
+TEST_MAIN(pairs_have_surfaces_of_their_own, custom_texts_give_constants_of_the_volume_law,
+          connects_join_points_or_sites, welds_keep_a_pose, joints_and_tendons_follow_polynomials,
+          fixed_tendons_have_springs_and_limits, keyframes_may_be_shorter_than_the_model,
+          relations_that_make_no_sense_are_refused)

@@ -107,6 +107,53 @@ START_TEST(random_models_come_back)
 }
 END_TEST
 
+/* Constants of the volume law follow in an extra, too. */
+START_TEST(volume_constants_come_back)
+{
+    const tb_handle none = {0};
+    tb_error error = {0};
+    tb_scene *scene = new_scene();
+    tb_shape_def shape = tb_shape_defaults();
+    add_shape(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    shape.name = "rubber";
+    shape.body = add_body(scene, none, "ball");
+    shape.size[0] = 0.1;
+    tb_scene *plain = NULL;
+    shape.has_volume_constants = true;
+    shape.volume_constants.elasticity = 2e6;
+    shape.volume_constants.joined = true;
+    TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+    tb_model *model = compile(scene), *again = NULL;
+    TEST_OK(tb_model_from_bytes(model->bytes, model->bytes_size, &again, &error), &error);
+    const tb_volume_constants *c =
+        &again->volume_constants[tb_model_find(again, TB_HANDLE_SHAPE, "rubber")];
+    ck_assert_double_eq(c->elasticity, 2e6);
+    ck_assert_double_eq(c->damping, 0.3);
+    ck_assert(c->joined);
+    ck_assert(!again->volume_constants[0].joined);
+    ck_assert_double_eq(again->volume_constants[0].elasticity, 1e7);
+    tb_model_destroy(again);
+    tb_model_destroy(model);
+    tb_scene_destroy(scene);
+
+    plain = new_scene();
+    add_shape(plain, none, TB_SHAPE_PLANE, 0, 0, 0);
+    model = compile(plain);
+    ck_assert_ptr_null(model->volume_constants);
+    shape.name = NULL;
+    shape.body = none;
+    shape.volume_constants.elasticity = 0;
+    TEST_STATUS(tb_scene_add_shape(plain, &shape, NULL, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_str_eq(error.field, "volume_constants.elasticity");
+    shape.volume_constants = tb_volume_constants_defaults();
+    shape.volume_constants.kinetic_friction = 0.7;
+    TEST_STATUS(tb_scene_add_shape(plain, &shape, NULL, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_msg(strstr(error.message, "above static_friction") != NULL, "%s", error.message);
+    tb_model_destroy(model);
+    tb_scene_destroy(plain);
+}
+END_TEST
+
 /* Tangential restitution follows in an extra, so that other models keep their bytes. */
 START_TEST(tangential_restitution_comes_back)
 {
@@ -218,5 +265,6 @@ END_TEST
 
 TEST_MAIN(a_model_comes_back_from_its_bytes, the_format_is_what_it_was,
           equal_models_have_equal_bytes_however_they_were_described, random_models_come_back,
-          tangential_restitution_comes_back, every_truncation_is_data_loss,
-          every_flipped_bit_is_data_loss, damaged_scenes_do_not_crash)
+          tangential_restitution_comes_back, volume_constants_come_back,
+          every_truncation_is_data_loss, every_flipped_bit_is_data_loss,
+          damaged_scenes_do_not_crash)

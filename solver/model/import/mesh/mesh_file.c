@@ -51,9 +51,9 @@ tb_status tb_mesh_data_parse(const char *bytes, size_t size, const char *file, t
     for (size_t i = 0; i < sizeof KNOWN / sizeof KNOWN[0]; i++)
         if (has_extension(file, KNOWN[i])) {
             memset(mesh, 0, sizeof *mesh);
-            return tb_fail_file(error, TB_UNSUPPORTED, file, 0, "mesh",
-                                "mesh files of type %s are not supported: use OBJ, STL, DAE, MSH or CSG",
-                                KNOWN[i]);
+            return tb_fail_file(
+                error, TB_UNSUPPORTED, file, 0, "mesh",
+                "mesh files of type %s are not supported: use OBJ, STL, DAE, MSH or CSG", KNOWN[i]);
         }
     if (has_extension(file, ".obj")) return tb_obj_parse(bytes, size, file, mesh, error);
     if (has_extension(file, ".stl")) return tb_stl_parse(bytes, size, file, mesh, error);

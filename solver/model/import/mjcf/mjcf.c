@@ -280,6 +280,7 @@ static tb_status read_all(mjcf *m)
 static tb_status finish(mjcf *m)
 {
     MJCF_TRY(mjcf_read_contacts(m));
+    MJCF_TRY(mjcf_read_volume_constants(m));
     MJCF_TRY(mjcf_read_equalities(m));
     MJCF_TRY(mjcf_add_actuators(m));
     MJCF_TRY(mjcf_read_sensors(m));

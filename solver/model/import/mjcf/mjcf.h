@@ -480,6 +480,8 @@ tb_status mjcf_note_pairs(mjcf *m);
 tb_status mjcf_read_contacts(mjcf *m);
 tb_status mjcf_read_equalities(mjcf *m);
 tb_status mjcf_read_sensors(mjcf *m);
+/* Constants of the volume law in `custom`: texts "volume_law" for all geoms, "volume_law:GEOM" for one. */
+tb_status mjcf_read_volume_constants(mjcf *m);
 tb_status mjcf_read_keyframes(mjcf *m);
 
 /* Reflected inertia 1 / (J M^-1 J') at the reference configuration of each joint (averaged over its

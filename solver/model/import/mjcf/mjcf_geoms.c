@@ -4,7 +4,9 @@
  * mesh, unless the caller wants visuals: robot models carry large meshes of that kind. */
 #include <string.h>
 
+#include "base/file.h"
 #include "model/import/mjcf/mjcf.h"
+#include "model/model_internal.h"
 
 static const mjcf_words GEOM = {
     .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
@@ -327,4 +329,83 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
         return mjcf_note_past(m, node, "geom", "is only seen and cannot be read: left out");
     if (error != NULL) *error = refusal;
     return status;
+}
+
+/* ---- constants of the volume law ---- */
+
+/* Replaces constants by those of a text "elasticity=1e6 damping=0.5". */
+static tb_status read_constants(mjcf *m, const xmlNode *node, tb_volume_constants *c)
+{
+    const struct {
+        const char *name;
+        double *value;
+    } words[] = {{"elasticity", &c->elasticity},
+                 {"damping", &c->damping},
+                 {"sliding_velocity", &c->sliding_velocity},
+                 {"static_friction", &c->static_friction},
+                 {"kinetic_friction", &c->kinetic_friction},
+                 {"rotation_damping", &c->rotation_damping},
+                 {"sphere_stiffness", &c->sphere_stiffness}};
+    const int count = (int)(sizeof words / sizeof *words);
+    const char *text = NULL;
+    MJCF_TRY(tb_xml_require(node, "data", &text, m->error));
+    while (*(text += strspn(text, " \t\r\n"))) {
+        const size_t all = strcspn(text, " \t\r\n"), length = strcspn(text, "= \t\r\n");
+        int i = 0;
+        while (i < count &&
+               (strlen(words[i].name) != length || strncmp(words[i].name, text, length) != 0))
+            i++;
+        const bool joined = length == 6 && strncmp(text, "joined", 6) == 0;
+        const char *end = text + length + 1;
+        double value = 0;
+        if ((i == count && !joined) || text[length] != '=' || !tb_parse_number(&end, &value) ||
+            end != text + all || (joined && value != 0 && value != 1))
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "data",
+                               "'%.*s' is no constant of the volume law with its number",
+                               (int)(all < 80 ? all : 80), text);
+        if (joined)
+            c->joined = value != 0;
+        else
+            *words[i].value = value;
+        text += all;
+    }
+    return TB_OK;
+}
+
+/* Sets the constants of the shapes from `first` up to `end`. */
+static tb_status set_constants(mjcf *m, const xmlNode *node, int32_t first, int32_t end)
+{
+    for (int32_t i = first; i < end; i++) {
+        tb_error refusal = {0};
+        tb_volume_constants c = m->scene->shapes[i].volume_constants;
+        MJCF_TRY(read_constants(m, node, &c));
+        if (tb_scene_set_volume_constants(m->scene, i, &c, &refusal) != TB_OK)
+            return mjcf_refused(m, node, &refusal);
+    }
+    return TB_OK;
+}
+
+/* Texts for all geoms come before those for one, wherever they stand. */
+tb_status mjcf_read_volume_constants(mjcf *m)
+{
+    static const char PREFIX[] = "volume_law";
+    const size_t length = sizeof PREFIX - 1;
+    const xmlNode *root = tb_xml_root(m->xml);
+    for (int single = 0; single < 2; single++)
+        for (const xmlNode *s = tb_xml_first_named(root, "custom"); s != NULL;
+             s = tb_xml_next_named(s, "custom"))
+            for (const xmlNode *c = tb_xml_first_named(s, "text"); c != NULL;
+                 c = tb_xml_next_named(c, "text")) {
+                const char *name = tb_xml_attribute(c, "name");
+                if (name == NULL || strncmp(name, PREFIX, length) != 0) continue;
+                if (name[length] == 0 && single == 0)
+                    MJCF_TRY(set_constants(m, c, 0, m->scene->number_of_shapes));
+                if (name[length] != ':' || single == 0) continue;
+                const tb_handle shape = tb_scene_find(m->scene, TB_HANDLE_SHAPE, name + length + 1);
+                if (tb_handle_is_none(shape))
+                    return tb_xml_fail(m->error, TB_NOT_FOUND, c, "name",
+                                       "there is no geom '%.100s'", name + length + 1);
+                MJCF_TRY(set_constants(m, c, scene_index(shape), scene_index(shape) + 1));
+            }
+    return TB_OK;
 }
