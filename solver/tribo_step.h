@@ -369,7 +369,7 @@ typedef struct tb_volume_measure {
 } tb_volume_measure;
 
 /* Measures a method of Göteman and Roxling (2015) at a state's pose: "morton" and "brute" find near
- * pairs, "encode" makes the intervals of "morton" alone; "evaluation" computes all forces once;
+ * pairs, "rows" as steps do, "encode" makes the intervals of "morton" alone; "evaluation" computes all forces once;
  * "original", "reduced", "traversal" and "pieces" find the overlaps of the polyhedra among
  * them. cell: m, base cell of the Morton codes; 0: chosen by the boxes. NOT_FOUND for an unknown
  * method, UNSUPPORTED as TB_SCHEME_VOLUME. */

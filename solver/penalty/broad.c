@@ -1,4 +1,4 @@
-/* Pairs by sorted Morton intervals, and by brute force (Göteman and Roxling 5.2, 5.3). */
+/* Pairs by sorted Morton intervals, by rows, and by brute force (Göteman and Roxling 5.2, 5.3). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@ void tb_broad_free(tb_broad *b)
     free(b->starts), free(b->spare_starts);
     free(b->owners), free(b->spare_owners);
     free(b->pairs), free(b->spare_pairs);
+    free(b->numbers);
     memset(b, 0, sizeof *b);
 }
 
@@ -130,6 +131,200 @@ tb_status tb_broad_morton(tb_broad *b, const double *boxes, int32_t count, doubl
     b->number_of_pairs = kept;
     return TB_OK;
 }
+
+/* ---- rows ---- */
+
+/* A box is large if its extent is above this multiple of the mean; so many may be. */
+#define LARGE 4.0
+enum { MOST_LARGE = 16, SWEEP_BINS = 1 << RADIX_BITS };
+
+/* Rows of boxes run along axis 0 of `axes`; a row holds the boxes whose lower corner lies in it, and is
+ * at least as high and wide as the largest box, so that only neighbouring rows meet. */
+typedef struct rows {
+    int axes[3];
+    double lower[3], per_metre[3]; /* by axis: of the world; bins, rows and layers per m */
+    int32_t across, layers;
+    uint32_t reach;             /* bins: the largest box */
+    uint32_t *low, *high, *row; /* boxes: bins of both ends; row */
+    uint32_t *order, *spare;    /* boxes that are not large, by row and bin */
+    uint32_t *first;            /* rows + 1: in order */
+    int32_t count;              /* in order */
+    int32_t large[MOST_LARGE], number_of_large;
+} rows;
+
+/* False if too many boxes are large. */
+static bool measure_rows(rows *r, const double *boxes, int32_t count)
+{
+    double upper[3], widest[3] = {0, 0, 0}, sum = 0;
+    for (int k = 0; k < 3; k++) r->lower[k] = INFINITY, upper[k] = -INFINITY;
+    for (int32_t i = 0; i < count; i++) {
+        const double *b = boxes + 6 * (size_t)i;
+        double extent = 0;
+        for (int k = 0; k < 3; k++) extent = b[3 + k] - b[k] > extent ? b[3 + k] - b[k] : extent;
+        sum += extent;
+    }
+    const double limit = LARGE * sum / count;
+    for (int32_t i = 0; i < count; i++) {
+        const double *b = boxes + 6 * (size_t)i;
+        const double extent[3] = {b[3] - b[0], b[4] - b[1], b[5] - b[2]};
+        if (extent[0] > limit || extent[1] > limit || extent[2] > limit) {
+            if (r->number_of_large == MOST_LARGE) return false;
+            r->large[r->number_of_large++] = i;
+            continue;
+        }
+        for (int k = 0; k < 3; k++) {
+            widest[k] = extent[k] > widest[k] ? extent[k] : widest[k];
+            r->lower[k] = b[k] < r->lower[k] ? b[k] : r->lower[k];
+            upper[k] = b[k] > upper[k] ? b[k] : upper[k];
+        }
+    }
+    /* sweep along the longest axis */
+    double size[3];
+    for (int k = 0; k < 3; k++) size[k] = upper[k] > r->lower[k] ? upper[k] - r->lower[k] : 0;
+    r->axes[0] = size[0] >= size[1] && size[0] >= size[2] ? 0 : (size[1] >= size[2] ? 1 : 2);
+    r->axes[1] = (r->axes[0] + 1) % 3;
+    r->axes[2] = (r->axes[0] + 2) % 3;
+    const double length = size[r->axes[0]];
+    r->per_metre[0] = length > 0 ? (SWEEP_BINS - 1) / length : 0; /* bins */
+    r->reach = (uint32_t)fmin(widest[r->axes[0]] * r->per_metre[0], SWEEP_BINS) + 2;
+    /* no more rows than boxes; a little wider than the widest box, against rounding */
+    int32_t numbers[2];
+    double wide[2];
+    for (int k = 0; k < 2; k++)
+        wide[k] = fmax(1.0001 * widest[r->axes[1 + k]], size[r->axes[1 + k]] / count);
+    for (;; wide[0] *= 1.5, wide[1] *= 1.5) {
+        for (int k = 0; k < 2; k++) {
+            r->per_metre[1 + k] = wide[k] > 0 ? 1 / wide[k] : 0;
+            numbers[k] = 1 + (int32_t)(size[r->axes[1 + k]] * r->per_metre[1 + k]);
+        }
+        if ((int64_t)numbers[0] * numbers[1] <= 2 * (int64_t)count + 8) break;
+    }
+    r->across = numbers[0];
+    r->layers = numbers[1];
+    return true;
+}
+
+static bool take_numbers(tb_broad *b, rows *r, int32_t count)
+{
+    const size_t boxes = (size_t)count, all = (size_t)r->across * (size_t)r->layers;
+    uint32_t *grown =
+        tb_grow(b->numbers, (int32_t)(5 * boxes + all + 2), &b->number_capacity, sizeof *grown);
+    if (!grown) return false;
+    b->numbers = grown;
+    r->low = grown;
+    r->high = r->low + boxes;
+    r->row = r->high + boxes;
+    r->order = r->row + boxes;
+    r->spare = r->order + boxes;
+    r->first = r->spare + boxes;
+    return true;
+}
+
+/* Stable order by one number below `bins`; `first` has bins + 1 entries and becomes the bins' starts. */
+static void sort_by(const uint32_t *number, const uint32_t *from, uint32_t *to, int32_t count,
+                    uint32_t *first, uint32_t bins)
+{
+    memset(first, 0, (bins + 1) * sizeof *first);
+    for (int32_t i = 0; i < count; i++) first[number[from[i]] + 1]++;
+    for (uint32_t k = 0; k < bins; k++) first[k + 1] += first[k];
+    for (int32_t i = 0; i < count; i++) to[first[number[from[i]]]++] = from[i];
+    memmove(first + 1, first, bins * sizeof *first);
+    first[0] = 0;
+}
+
+static void sort_rows(rows *r, const double *boxes, int32_t count)
+{
+    uint32_t bins[SWEEP_BINS + 1];
+    int32_t large = 0;
+    r->count = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (large < r->number_of_large && r->large[large] == i) {
+            large++;
+            continue;
+        }
+        const double *b = boxes + 6 * (size_t)i;
+        double x[3];
+        for (int k = 0; k < 3; k++) x[k] = (b[r->axes[k]] - r->lower[r->axes[k]]) * r->per_metre[k];
+        const double end = (b[3 + r->axes[0]] - r->lower[r->axes[0]]) * r->per_metre[0];
+        r->low[i] = (uint32_t)x[0];
+        r->high[i] = (uint32_t)end;
+        r->row[i] = (uint32_t)x[2] * (uint32_t)r->across + (uint32_t)x[1];
+        r->spare[r->count++] = (uint32_t)i;
+    }
+    sort_by(r->low, r->spare, r->order, r->count, bins, SWEEP_BINS);
+    sort_by(r->row, r->order, r->spare, r->count, r->first,
+            (uint32_t)r->across * (uint32_t)r->layers);
+    uint32_t *swap = r->order;
+    r->order = r->spare, r->spare = swap;
+}
+
+/* Pairs of the boxes of one row with those of a neighbour, whose sweep begins where it last did. */
+static bool sweep(tb_broad *b, const rows *r, const double *boxes, uint32_t own, uint32_t other)
+{
+    uint32_t begin = r->first[other];
+    const uint32_t end = r->first[other + 1];
+    for (uint32_t i = r->first[own]; i < r->first[own + 1]; i++) {
+        const uint32_t a = r->order[i];
+        if (own == other)
+            begin = i + 1;
+        else
+            while (begin < end && r->low[r->order[begin]] + r->reach < r->low[a]) begin++;
+        for (uint32_t k = begin; k < end && r->low[r->order[k]] <= r->high[a]; k++)
+            if (tb_boxes_meet(boxes + 6 * (size_t)a, boxes + 6 * (size_t)r->order[k]) &&
+                !add_pair(b, a, r->order[k]))
+                return false;
+    }
+    return true;
+}
+
+static bool sweep_rows(tb_broad *b, const rows *r, const double *boxes)
+{
+    bool fits = true;
+    for (int32_t z = 0; z < r->layers; z++)
+        for (int32_t y = 0; y < r->across && fits; y++) {
+            const uint32_t own = (uint32_t)(z * r->across + y);
+            if (r->first[own] == r->first[own + 1]) continue;
+            fits = sweep(b, r, boxes, own, own);
+            if (y + 1 < r->across) fits = fits && sweep(b, r, boxes, own, own + 1);
+            for (int32_t x = y - 1; x <= y + 1 && z + 1 < r->layers; x++)
+                if (x >= 0 && x < r->across)
+                    fits = fits && sweep(b, r, boxes, own, (uint32_t)((z + 1) * r->across + x));
+        }
+    return fits;
+}
+
+tb_status tb_broad_rows(tb_broad *b, const double *boxes, int32_t count, bool *fits,
+                        tb_error *error)
+{
+    rows r = {.number_of_large = 0};
+    b->number_of_pairs = b->number_of_intervals = 0;
+    *fits = count == 0 || measure_rows(&r, boxes, count);
+    if (count == 0 || !*fits) return TB_OK;
+    if (!take_numbers(b, &r, count)) return tb_fail_memory(error, 0, "rows of boxes");
+    sort_rows(&r, boxes, count);
+    bool room = sweep_rows(b, &r, boxes);
+    for (int32_t k = 0; k < r.number_of_large && room; k++)
+        for (int32_t i = 0; i < count && room; i++) {
+            /* two large boxes meet once: at the one with the lower number */
+            bool seen = i == r.large[k];
+            for (int32_t j = 0; j < k; j++) seen = seen || i == r.large[j];
+            if (!seen && tb_boxes_meet(boxes + 6 * (size_t)r.large[k], boxes + 6 * (size_t)i))
+                room = add_pair(b, (uint64_t)r.large[k], (uint64_t)i);
+        }
+    if (!room) return tb_fail_memory(error, 0, "pairs of boxes");
+    radix_sort(&b->pairs, &b->spare_pairs, NULL, NULL, b->number_of_pairs);
+    return TB_OK;
+}
+
+tb_status tb_broad_near(tb_broad *b, const double *boxes, int32_t count, tb_error *error)
+{
+    bool fits = false;
+    const tb_status status = tb_broad_rows(b, boxes, count, &fits, error);
+    if (status != TB_OK || fits) return status;
+    return tb_broad_morton(b, boxes, count, 0, error);
+}
+
+/* ---- brute force ---- */
 
 tb_status tb_broad_brute(tb_broad *b, const double *boxes, int32_t count, tb_error *error)
 {

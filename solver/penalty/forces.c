@@ -146,7 +146,7 @@ static tb_status make_list(tb_penalty *p, tb_error *error)
         memcpy(p->bounded_boxes + 6 * bounded, box, 6 * sizeof *box);
         p->bounded[bounded++] = i;
     }
-    const tb_status status = tb_broad_morton(&p->broad, p->bounded_boxes, bounded, 0, error);
+    const tb_status status = tb_broad_near(&p->broad, p->bounded_boxes, bounded, error);
     if (status != TB_OK) return status;
     bool fits = true;
     for (int32_t i = 0; i < p->broad.number_of_pairs && fits; i++) {

@@ -30,14 +30,17 @@ static int32_t gather_boxes(tb_penalty *p)
 static tb_status measure_pairs(tb_penalty *p, const char *method, double cell, tb_volume_measure *m,
                                tb_error *error)
 {
-    const bool encode = strcmp(method, "encode") == 0, morton = strcmp(method, "morton") == 0;
+    const bool encode = strcmp(method, "encode") == 0, morton = strcmp(method, "morton") == 0,
+               rows = strcmp(method, "rows") == 0;
     tb_status status = TB_OK;
     m->seconds = INFINITY;
     m->shapes = gather_boxes(p);
     const double begin = now();
     for (int i = 0; status == TB_OK && (i < 2 || now() - begin < LEAST_SECONDS); i++) {
         const double before = now();
-        if (encode)
+        if (rows)
+            status = tb_broad_near(&p->broad, p->bounded_boxes, m->shapes, error);
+        else if (encode)
             status = tb_broad_encode(&p->broad, p->bounded_boxes, m->shapes, cell, error);
         else
             status = morton ? tb_broad_morton(&p->broad, p->bounded_boxes, m->shapes, cell, error)
@@ -128,7 +131,7 @@ tb_status tb_state_measure_volume(const tb_state *state, const char *method, dou
     };
     memset(measure, 0, sizeof *measure);
     const bool near = strcmp(method, "morton") == 0 || strcmp(method, "brute") == 0 ||
-                      strcmp(method, "encode") == 0;
+                      strcmp(method, "encode") == 0 || strcmp(method, "rows") == 0;
     const bool all = strcmp(method, "evaluation") == 0;
     int32_t overlap = -1;
     for (int32_t i = 0; i < (int32_t)(sizeof NAMES / sizeof *NAMES); i++)

@@ -80,6 +80,7 @@ says 'T needs 30400000000 bytes'
 # near pairs and the generations of intersections
 run 0 bench goteman --table broad --scene billiards_10
 has 'cell 0.01 m'
+has 'billiards_10, rows'
 run 0 bench goteman --table intersections --scene geneva
 has 'geneva: 0, 0, 0 overlaps of the generations were open'
 run 0 bench goteman --table encoding --scene billiards_10
