@@ -29,7 +29,7 @@ struct db_fleet {
     char url[URL_SIZE], node[DB_FLEET_NODE_SIZE];
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
-    char *create[2], *insert[2], *select_runs, *select_benchmarks; /* SQL */
+    char *create[2], *insert[2], *select_runs, *select_benchmarks, *find_run; /* SQL */
 
     pthread_t thread;
     bool started;
@@ -363,9 +363,12 @@ static tb_status make_texts(db_fleet *fleet, tb_error *error)
     fleet->select_benchmarks = fleet_sql_select(
         &FLEET_BENCHMARKS,
         "(time_us, id) < ($1::bigint, $2::text) AND ($3::text = '' OR name = $3)", 4);
+    fleet->find_run = fleet_sql_select(
+        &FLEET_RUNS, "id >= $1::text AND id <= $2::text AND ($3::text IS NULL OR owner = $3)", 4);
     const bool made = fleet->create[0] != NULL && fleet->create[1] != NULL &&
                       fleet->insert[0] != NULL && fleet->insert[1] != NULL &&
-                      fleet->select_runs != NULL && fleet->select_benchmarks != NULL;
+                      fleet->select_runs != NULL && fleet->select_benchmarks != NULL &&
+                      fleet->find_run != NULL;
     return made ? TB_OK : tb_fail_memory(error, 0, "the fleet's statements");
 }
 
@@ -433,6 +436,7 @@ void db_fleet_destroy(db_fleet *fleet)
     }
     free(fleet->select_runs);
     free(fleet->select_benchmarks);
+    free(fleet->find_run);
     pthread_mutex_destroy(&fleet->mutex);
     pthread_mutex_destroy(&fleet->lists);
     pthread_cond_destroy(&fleet->wake);
@@ -561,6 +565,23 @@ tb_status db_fleet_list_runs(db_fleet *fleet, const db_run_filter *filter, const
         for (int32_t i = 0; i < *count; i++) free((void *)(uintptr_t)rows[i].run.options_json);
         *count = 0;
     }
+    return status;
+}
+
+tb_status db_fleet_find_run(db_fleet *fleet, const db_id *lower, const db_id *upper,
+                            const char *owner, db_fleet_run *run, int32_t *count, tb_error *error)
+{
+    char first[2 * sizeof(db_id) + 1], last[2 * sizeof(db_id) + 1];
+    db_postgres_rows *answer = NULL;
+    fleet_hex(lower->bytes, sizeof(db_id), first);
+    fleet_hex(upper->bytes, sizeof(db_id), last);
+    const char *const values[] = {first, last, owner, "2"};
+    *count = 0;
+    tb_status status = ask(fleet, fleet->find_run, 4, values, &answer, error);
+    if (status != TB_OK) return status;
+    *count = db_postgres_count(answer);
+    if (*count > 0) status = fleet_row_read(&FLEET_RUNS, answer, 0, run, error);
+    db_postgres_free(answer);
     return status;
 }
 

@@ -12,7 +12,8 @@
 typedef struct td_run {
     db_run row;
     char id[33], scene[TD_SHA256_TEXT];
-    char node[DB_FLEET_NODE_SIZE]; /* of a fleet's list; else "" */
+    char node
+        [DB_FLEET_NODE_SIZE]; /* where the fleet's database has it from; "": this daemon's own */
     Tribo__V1__Run message;
     Tribo__V1__Certificate certificate;
 } td_run;
@@ -20,7 +21,8 @@ typedef struct td_run {
 /* Fills texts and message from the row; they live as long as the struct stays where it is. */
 void td_run_describe(td_run *);
 void td_run_clear(td_run *);
-/* A run that the caller may see, by its id or the first digits of it; `field` names the id. */
+/* A run of this daemon that the caller may see, by its id or the first digits of it; `field` names the
+ * id. */
 tb_status td_run_find(const td_call *, const char *id, const char *field, td_run *, tb_error *);
 
 /* FAILED_PRECONDITION where this daemon has no fleet's database. */

@@ -162,6 +162,32 @@ tb_status td_run_find(const td_call *call, const char *id_text, const char *fiel
     return status;
 }
 
+/* The same, and where this daemon does not have the run, as the fleet's database has it. */
+static tb_status find_anywhere(const td_call *call, const char *id_text, const char *field,
+                               td_run *run, tb_error *error)
+{
+    db_id lower, upper;
+    db_fleet_run found = {0};
+    int32_t count = 0;
+    tb_status status = td_run_find(call, id_text, field, run, error);
+    if (status != TB_NOT_FOUND || call->server->fleet == NULL) return status;
+    if (td_id_parse(id_text, &lower))
+        upper = lower;
+    else
+        td_id_range(id_text, &lower, &upper, sizeof lower);
+    status = db_fleet_find_run(call->server->fleet, &lower, &upper, visible_owner(call), &found,
+                               &count, error);
+    if (status == TB_OK && count == 0)
+        status = tb_fail_field(error, TB_NOT_FOUND, field, "the fleet has no run %s", id_text);
+    if (status == TB_OK && count > 1)
+        status = tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                               "%s begins the ids of several runs of the fleet", id_text);
+    run->row = found.run;
+    memcpy(run->node, found.node, sizeof run->node);
+    if (status == TB_OK) td_run_describe(run);
+    return status;
+}
+
 /* ---- GetRun ---- */
 
 enum { USUAL_SUMMARIES = 100, MOST_SUMMARIES = 1000, MOST_EVENTS = 1000 };
@@ -251,8 +277,9 @@ static void get_run(td_call *call, td_request *request)
     if (asked < 0 || asked > MOST_SUMMARIES)
         status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "maximum_summaries",
                                "maximum_summaries is %d, expected 0 to %d", asked, MOST_SUMMARIES);
-    if (status == TB_OK) status = td_run_find(call, message->run_id, "run_id", &run, &error);
-    if (status == TB_OK)
+    if (status == TB_OK) status = find_anywhere(call, message->run_id, "run_id", &run, &error);
+    /* the fleet's database has no histories */
+    if (status == TB_OK && run.node[0] == '\0')
         status = read_history(call->server->db, &run.row.id, summaries, &h, &error);
     if (status == TB_OK) {
         Tribo__V1__GetRunResponse response = TRIBO__V1__GET_RUN_RESPONSE__INIT;
@@ -296,8 +323,8 @@ static void compare_runs(td_call *call, td_request *request)
         (const Tribo__V1__CompareRunsRequest *)request->message;
     td_run a = {0}, b = {0};
     tb_error error = {0};
-    tb_status status = td_run_find(call, message->run_id_a, "run_id_a", &a, &error);
-    if (status == TB_OK) status = td_run_find(call, message->run_id_b, "run_id_b", &b, &error);
+    tb_status status = find_anywhere(call, message->run_id_a, "run_id_a", &a, &error);
+    if (status == TB_OK) status = find_anywhere(call, message->run_id_b, "run_id_b", &b, &error);
     if (status == TB_OK) {
         Tribo__V1__CompareRunsResponse response = TRIBO__V1__COMPARE_RUNS_RESPONSE__INIT;
         response.a = &a.message;

@@ -149,8 +149,9 @@ def nothing_is_lost(postgres: Postgres, folder: Path) -> None:
         ids = postgres.ask("SELECT count(*), count(DISTINCT id) FROM tribo_run")[0]
         report.equal(ids[0], ids[1], "each run once")
         lists(daemons, postgres)
+        theirs = finds(daemons)
         if shutil.which("chromium") and (BUILD / "dashboard/dist/index.html").exists():
-            shows(daemons["north"], folder)
+            shows(daemons["north"], theirs, folder)
         else:
             report.skip("the dashboard's list of a fleet: no Chromium or no dashboard")
         refuses(postgres, daemons["north"])
@@ -219,22 +220,52 @@ def lists(daemons: dict[str, tribo.Daemon], postgres: Postgres) -> None:
     report.check(all(t["node"] in ("north", "south") for t in told), "with nodes")
 
 
-def shows(daemon: tribo.Daemon, folder: Path) -> None:
-    """The dashboard's box widens the list of runs to the fleet."""
+def finds(daemons: dict[str, tribo.Daemon]) -> str:
+    """Any daemon tells of a run of another one, by its id or its first digits. Gives the id."""
+    with daemons["south"].connect() as south, daemons["north"].connect() as north:
+        theirs, mine = next(iter(south.runs())), next(iter(north.runs()))
+        for name in (theirs.run_id, theirs.run_id[:12]):
+            told = north.run(name)
+            report.equal(told.run.node, "south", "the node")
+            report.equal([*told.summaries, *told.events], [], "its history stays there")
+            told.run.node = ""
+            report.equal(told.run, theirs, "the run")
+        own = north.run(mine.run_id)
+        report.equal(own.run.node, "", "a run of this daemon")
+        report.check(len(own.summaries) > 0, "has its history")
+        both = north.compare_runs(mine.run_id, theirs.run_id)
+        report.equal((both.a.node, both.b.node), ("", "south"), "a comparison of two nodes")
+        report.check(both.same_scene, "of the same scene")
+        error = report.raises(tribo.NotFoundError, "an absent run", lambda: north.run("ab" * 16))
+        report.check("the fleet has no run" in str(error), f"it says where it looked: {error}")
+    shown = subprocess.run(
+        [TRIBO, "runs", "show", theirs.run_id, "--server", daemons["north"].grpc],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    report.check("south" in shown.stdout, f"tribo runs show names the node: {shown.stdout}")
+    return theirs.run_id
+
+
+def shows(daemon: tribo.Daemon, theirs: str, folder: Path) -> None:
+    """The dashboard's box widens the list of runs to the fleet; any run of it is shown."""
     with Browser(folder) as browser:
         browser.open(f"http://{daemon.http}/#/runs")
         browser.wait("document.querySelector('main table tbody tr')")
         browser.wait("document.querySelector('main [name=fleet]')")
         browser.click("main [name=fleet]")
-        browser.wait("document.querySelector('main table thead th')?.textContent.includes('node')")
+        browser.wait("document.querySelector('main table thead').textContent.includes('node')")
         # rows of the list before stay, with an empty cell, until the answer has come
-        browser.wait("document.querySelector('main table tbody tr')?.cells[0].textContent !== ''")
+        browser.wait("document.querySelector('main table tbody tr')?.cells[1].textContent !== ''")
         browser.wait("(document.querySelector('main table tbody tr')?.cells.length ?? 0) > 5")
         nodes = browser.run(
             "[...new Set([...document.querySelectorAll('main table tbody tr')]"
-            ".map(row => row.cells[0].textContent))].sort()"
+            ".map(row => row.cells[1].textContent))].sort()"
         )
         report.check("north" in nodes and set(nodes) <= {"north", "south"}, f"nodes: {nodes}")
+        browser.open(f"http://{daemon.http}/#/runs/{theirs}")
+        browser.wait("document.body.textContent.includes('node south has its curves')")
         browser.open(f"http://{daemon.http}/#/benchmarks?fleet=1&search=south")
         browser.wait("document.querySelector('[data-benchmark^=south]')")
         report.check(True, "benchmarks of the other node")
@@ -298,6 +329,9 @@ def owners(postgres: Postgres, folder: Path) -> None:
         with daemon.connect(api_key=keys["ann"]) as client:
             listed = list(client.runs(fleet=True))
             report.equal([run.label for run in listed], ["ann"], "runs that ann sees")
+        with start(folder, "elsewhere", postgres.url) as other, other.connect() as client:
+            # without a key a caller of loopback is "anonymous", and may not see ann's
+            report.raises(tribo.NotFoundError, "a run of ann", lambda: client.run(listed[0].run_id))
 
 
 def clocks(postgres: Postgres, folder: Path) -> None:

@@ -38,7 +38,7 @@ static double run_seconds(const Tribo__V1__Run *run)
     return run->end_time_us > 0 ? (double)(run->end_time_us - run->start_time_us) * 1e-6 : 0;
 }
 
-/* The name of the node is told of a fleet's rows alone. */
+/* The name of the node is given of runs from a fleet's database alone. */
 static json_t *run_json(const Tribo__V1__Run *run)
 {
     json_t *object = json_object();
@@ -104,10 +104,10 @@ static void print_header(bool fleet)
            "started (UTC)", "took", "worlds", "steps", "residual", "label");
 }
 
-static void print_run(const Tribo__V1__Run *run)
+static void print_run(const Tribo__V1__Run *run, bool fleet)
 {
     char started[32], took[32];
-    if (run->node[0] != '\0') printf("%-16s ", run->node);
+    if (fleet) printf("%-16s ", run->node[0] != '\0' ? run->node : "-");
     printf("%s  %-7s %-11s %s %10s %7lld %12lld %9.2e  %s\n", run->run_id,
            word(KINDS, 4, (unsigned)run->kind), word(STATUSES, 6, (unsigned)run->status),
            remote_time(run->start_time_us, started),
@@ -134,7 +134,7 @@ static tb_status list(tbc_client *client, bool fleet, int64_t limit, bool json, 
             if (json)
                 json_print(stdout, run_json(page->runs[i]));
             else
-                print_run(page->runs[i]);
+                print_run(page->runs[i], fleet);
         }
         snprintf(token, sizeof token, "%s", page->next_page_token);
         tbc_free(page);
@@ -156,8 +156,8 @@ static tb_status show(tbc_client *client, const char *id, bool json, tb_error *e
         json_print(stdout, history_json(answer));
     } else {
         const Tribo__V1__Run *run = answer->run;
-        print_header(false);
-        print_run(run);
+        print_header(run->node[0] != '\0');
+        print_run(run, run->node[0] != '\0');
         printf("scene    %s\nowner    %s\nbuild    %s\ndevice   %s\noptions  %s\n", run->scene_id,
                run->owner, run->build, run->device, run->options_json);
         if (run->grasps > 0)
@@ -200,9 +200,10 @@ static tb_status compare(tbc_client *client, char **ids, bool json, tb_error *er
         json_object_set_new(object, "residual_ratio", json_finite(answer->residual_ratio));
         json_print(stdout, object);
     } else {
-        print_header(false);
-        print_run(answer->a);
-        print_run(answer->b);
+        const bool fleet = answer->a->node[0] != '\0' || answer->b->node[0] != '\0';
+        print_header(fleet);
+        print_run(answer->a, fleet);
+        print_run(answer->b, fleet);
         printf("%s scene, %s options, %s build\n", answer->same_scene ? "same" : "another",
                answer->same_options ? "same" : "other", answer->same_build ? "same" : "another");
         printf("second over first: steps/s %.3g, residual %.3g\n", answer->steps_per_second_ratio,

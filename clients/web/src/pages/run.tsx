@@ -1,6 +1,6 @@
 // One run: what it was, how well it was solved, its curves and its events.
 import { type Certificate, Outcome } from "../../generated/tribo/v1/common_pb";
-import { type Run, RunKind, RunStatus, type StepSummary } from "../../generated/tribo/v1/runs_pb";
+import { type Run, type RunEvent, RunKind, RunStatus, type StepSummary } from "../../generated/tribo/v1/runs_pb";
 import { ago, date, figure, number, seconds, short, word } from "../format";
 import { Curve, type Line } from "../parts/curve";
 import { Failure } from "../parts/failure";
@@ -21,6 +21,7 @@ export function runFacts(run: Run): [string, string][] {
     ["status", word(RunStatus, run.status) + (run.message ? `: ${run.message}` : "")],
     ["label", run.label || "\u2013"],
     ["owner", run.owner],
+    ...(run.node ? [["node", run.node] as [string, string]] : []),
     ["began", `${date(run.startTimeUs)}, ${ago(run.startTimeUs)}`],
     ["took", seconds(took)],
     ["worlds", number(run.worlds)],
@@ -110,6 +111,27 @@ function Options({ json }: { json: string }) {
   );
 }
 
+function History(props: { summaries: readonly StepSummary[]; events: readonly RunEvent[] }) {
+  return (
+    <>
+      <h2>Curves</h2>
+      <Curves summaries={props.summaries} />
+      <h2>Events</h2>
+      <Table
+        caption="Events of the run"
+        columns={[
+          { title: "when", show: (e) => date(e.timeUs) },
+          { title: "event", show: (e) => e.kind },
+          { title: "", show: (e) => e.message },
+        ]}
+        rows={props.events}
+        rowKey={(e) => `${String(e.timeUs)}${e.kind}`}
+        empty={<p>No event was recorded.</p>}
+      />
+    </>
+  );
+}
+
 export function RunPage({ id }: { id: string }) {
   const { data, error } = usePoll(
     (signal) => runs.getRun({ runId: id, maximumSummaries: SUMMARIES }, { signal }),
@@ -120,7 +142,7 @@ export function RunPage({ id }: { id: string }) {
     <Page
       title={`Run ${short(id)}`}
       beside={
-        data?.run?.kind === RunKind.SESSION && (
+        data?.run?.kind === RunKind.SESSION && !data.run.node && (
           <a href={link("recording", id)}>recording, if it was asked for</a>
         )
       }
@@ -131,20 +153,11 @@ export function RunPage({ id }: { id: string }) {
           <Facts rows={runFacts(data.run)} />
           <h2>Certificate over the whole run</h2>
           <Facts rows={certificateFacts(data.run.certificate)} />
-          <h2>Curves</h2>
-          <Curves summaries={data.summaries} />
-          <h2>Events</h2>
-          <Table
-            caption="Events of the run"
-            columns={[
-              { title: "when", show: (e) => date(e.timeUs) },
-              { title: "event", show: (e) => e.kind },
-              { title: "", show: (e) => e.message },
-            ]}
-            rows={data.events}
-            rowKey={(e) => `${String(e.timeUs)}${e.kind}`}
-            empty={<p>No event was recorded.</p>}
-          />
+          {data.run.node ? (
+            <p class="soft">The daemon of node {data.run.node} has its curves and events.</p>
+          ) : (
+            <History summaries={data.summaries} events={data.events} />
+          )}
           <Options json={data.run.optionsJson} />
         </>
       )}

@@ -43,11 +43,9 @@ const COLUMNS: readonly Column<Run>[] = [
   { title: "began", kind: "number", show: (r) => ago(r.startTimeUs), sort: (r) => r.startTimeUs },
 ];
 
-/** A run of a fleet has its history on its own daemon, so its row is no link. */
 const FLEET_COLUMNS: readonly Column<Run>[] = [
   { title: "node", show: (r) => r.node, sort: (r) => r.node },
-  { title: "run", kind: "id", show: (r) => <span title={r.runId}>{short(r.runId)}</span> },
-  ...COLUMNS.slice(1),
+  ...COLUMNS,
 ];
 
 function matches(run: Run, text: string): boolean {
@@ -105,7 +103,7 @@ export function RunTable({ shown, kind, fleet, text, chosen, choose }: TableProp
   );
   const rows = text ? list.rows?.filter((run) => matches(run, text)) : list.rows;
   const columns: Column<Run>[] = [...(fleet ? FLEET_COLUMNS : COLUMNS)];
-  if (chosen && choose && !fleet)
+  if (chosen && choose)
     columns.unshift({
       title: "",
       show: (run) => <Choice run={run} chosen={chosen} choose={choose} />,
