@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "call/memory.h"
 #include "handlers/handlers.h"
 #include "call/offload.h"
 #include "session/session_internal.h"
@@ -81,6 +82,7 @@ static tb_status make_worlds(td_call *call, td_session *s, const char *device_na
     const td_device_wish wish = {.name = device_name,
                                  .worlds = s->worlds,
                                  .bodies = tb_model_count(s->scene->model).bodies,
+                                 .bytes = td_memory_of_worlds(s->scene->model, s->worlds),
                                  .meshes = tb_model_has_meshes(s->scene->model),
                                  .pace = td_session_pace(s),
                                  .options = &s->options};

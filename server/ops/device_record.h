@@ -20,8 +20,13 @@ typedef struct td_device {
     uint64_t memory_bytes;     /* 0: the machine's */
     int32_t processors;        /* of a card */
     struct td_scheduler *scheduler;
-    atomic_int sessions; /* that are stepped here */
-    atomic_bool lost;    /* it failed: nothing is sent to it any more */
+    atomic_int sessions;      /* that are stepped here */
+    atomic_llong world_bytes; /* of their worlds that are in memory, as estimated */
+    /* share of the time that the device was in use, between the latest two looks of device.c, which are
+     * kept here */
+    _Atomic double busy_share, looked_busy_seconds;
+    atomic_llong looked_ns;
+    atomic_bool lost; /* it failed: nothing is sent to it any more */
     /* selections by `auto`: by size, and by pace where both kinds of device have a measured
      * speed */
     atomic_llong chosen_by_size, chosen_by_pace;

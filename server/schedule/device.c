@@ -20,6 +20,9 @@ static const int64_t USUAL_CARD_WORLDS = 1024;
 static const double LOSS_OF_A_JOB = 4, LOSS_OF_A_SESSION = 2;
 static const int64_t AGE_NS = 600000000000;
 
+/* Between two looks at a device's share of busy time. */
+static const int64_t LOOK_NS = 1000000000;
+
 /* ---- which there are ---- */
 
 static td_device *add_device(td_server *server, tb_backend_choice backend, int32_t index)
@@ -80,6 +83,7 @@ tb_status td_devices_start(td_server *server, tb_error *error)
     for (int32_t i = 0; i < server->number_of_devices && status == TB_OK; i++) {
         td_device *device = &server->devices[i];
         status = td_scheduler_create(server, device, &device->scheduler, error);
+        if (status == TB_OK) td_device_watch(device);
         if (status == TB_OK && device->description[0] == '\0')
             snprintf(device->description, sizeof device->description, "%s",
                      td_scheduler_device(device->scheduler));
@@ -119,19 +123,76 @@ void td_devices_end(td_server *server)
 
 /* ---- choosing ---- */
 
-/* The card with the fewest waiting jobs, among these the one with the fewest sessions; NULL:
- * none. */
-static td_device *freest_card(td_server *server)
+void td_device_watch(td_device *d)
+{
+    atomic_store(&d->looked_busy_seconds, td_scheduler_measure(d->scheduler).busy_seconds);
+    atomic_store(&d->looked_ns, td_monotonic_ns());
+}
+
+/* Share of the time in which the device was in use since the look before, looked at no more often than
+ * once a second. */
+static double busy_share(td_device *d)
+{
+    const int64_t now = td_monotonic_ns();
+    long long last = atomic_load(&d->looked_ns);
+    if (now - last >= LOOK_NS && atomic_compare_exchange_strong(&d->looked_ns, &last, now)) {
+        const double busy = td_scheduler_measure(d->scheduler).busy_seconds;
+        const double before = atomic_exchange(&d->looked_busy_seconds, busy);
+        atomic_store(&d->busy_share, 1e9 * (busy - before) / (double)(now - last));
+    }
+    return atomic_load(&d->busy_share);
+}
+
+/* A card as a place for more worlds. */
+typedef struct place {
+    bool fits;         /* the worlds fit beside those that are there */
+    double free_bytes; /* of memory */
+    int32_t waiting;   /* jobs */
+    int busy;          /* quarters of the time in use */
+    double fill;       /* share of the memory that the sessions take */
+    int32_t sessions;
+} place;
+
+static place look_at(td_device *d, uint64_t bytes)
+{
+    tb_device_use use = {0};
+    const double worlds = (double)atomic_load(&d->world_bytes), total = (double)d->memory_bytes;
+    tb_device_measure(d->backend, d->index, &use, NULL);
+    /* memory that is kept for worlds and not in use is free for others */
+    const double used = (double)(use.memory_bytes - (use.pool_bytes - use.pool_used_bytes));
+    place p = {.free_bytes = total - fmax(worlds, used),
+               .waiting = td_scheduler_queued(d->scheduler),
+               .busy = (int)(4 * busy_share(d) + 0.5),
+               .fill = total > 0 ? worlds / total : 0,
+               .sessions = atomic_load(&d->sessions)};
+    p.fits = total == 0 || (double)bytes <= p.free_bytes;
+    return p;
+}
+
+/* Memory first, since worlds that do not fit are swapped at every step; then the wait, at once and as a
+ * habit; then an even spread, of memory and of sessions. */
+static bool is_better(const place *a, const place *b)
+{
+    if (a->fits != b->fits) return a->fits;
+    if (!a->fits && a->free_bytes != b->free_bytes) return a->free_bytes > b->free_bytes;
+    if (a->waiting != b->waiting) return a->waiting < b->waiting;
+    if (a->busy != b->busy) return a->busy < b->busy;
+    if (a->fill != b->fill) return a->fill < b->fill;
+    return a->sessions < b->sessions;
+}
+
+/* The card that `bytes` more of worlds suit best; NULL: none. */
+static td_device *freest_card(td_server *server, uint64_t bytes)
 {
     td_device *best = NULL;
+    place best_place = {0};
     for (int32_t i = 0; i < server->number_of_devices; i++) {
         td_device *d = &server->devices[i];
         if (d->backend == TB_BACKEND_CPU || atomic_load(&d->lost)) continue;
-        const int32_t more =
-            best == NULL ? -1
-                         : td_scheduler_queued(d->scheduler) - td_scheduler_queued(best->scheduler);
-        if (more < 0 || (more == 0 && atomic_load(&d->sessions) < atomic_load(&best->sessions)))
-            best = d;
+        const place here = look_at(d, bytes);
+        if (best != NULL && !is_better(&here, &best_place)) continue;
+        best = d;
+        best_place = here;
     }
     return best;
 }
@@ -143,7 +204,7 @@ void td_device_lose(td_server *server, td_device *device)
         return;
     }
     const bool known = atomic_exchange(&device->lost, true);
-    const td_device *other = freest_card(server);
+    const td_device *other = freest_card(server, 0);
     if (other == NULL) {
         atomic_store(&server->alive, false);
     } else if (!known) {
@@ -237,7 +298,7 @@ static td_device *named(td_server *server, const char *name)
 tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_device **chosen,
                            tb_error *error)
 {
-    td_device *card = freest_card(server), *cpu = td_device_cpu(server);
+    td_device *card = freest_card(server, wish->bytes), *cpu = td_device_cpu(server);
     if (*wish->name != '\0') {
         *chosen = named(server, wish->name);
         if (*chosen != NULL && atomic_load(&(*chosen)->lost))

@@ -33,9 +33,10 @@ typedef struct td_device_wish {
     const char *name; /* "": any */
     int64_t worlds;
     int32_t bodies;
-    bool meshes;   /* tb_model_has_meshes */
-    bool ends;     /* by itself, unlike a session: to try a device that may be slow costs less */
-    uint64_t pace; /* td_pace_key; 0: unknown */
+    uint64_t bytes; /* memory of the worlds, as estimated; 0: unknown */
+    bool meshes;    /* tb_model_has_meshes */
+    bool ends;      /* by itself, unlike a session: to try a device that may be slow costs less */
+    uint64_t pace;  /* td_pace_key; 0: unknown */
     const tb_step_options *options;
 } td_device_wish;
 
@@ -52,6 +53,8 @@ tb_status td_device_choose(struct td_server *, const td_device_wish *, td_device
 /* Records the time of a step of all worlds: ns of the device, or of one of its threads (td_job). */
 void td_device_note(struct td_server *, const td_device *, uint64_t pace, int64_t worlds,
                     double step_ns);
+/* Begins to measure the share of time in which the device is in use: at the start, after its warm-up. */
+void td_device_watch(td_device *);
 /* The processors, which every daemon has. */
 td_device *td_device_cpu(struct td_server *);
 /* From so many worlds on a card is quicker, as measured at the start or as configured. */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "schedule/device.h"
 #include "schedule/scheduler.h"
 
 /* the second double-precision round is measured, on a warm device */
@@ -158,6 +159,7 @@ tb_status td_server_warm_up(td_server *server, double seconds, tb_error *error)
         status = warm_up_device(w, &server->devices[i], &until, error);
     /* that time ran out is no failure */
     if (status == TB_CANCELLED) status = TB_OK;
+    for (int32_t i = 0; i < server->number_of_devices; i++) td_device_watch(&server->devices[i]);
 
     tb_state_destroy(w->state);
     tb_model_destroy(w->model);

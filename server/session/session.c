@@ -113,6 +113,7 @@ void td_session_set_device(td_session *s, td_device *device)
     s->device = device;
     s->pace = td_session_pace(s);
     atomic_fetch_add(&device->sessions, 1);
+    td_session_publish_memory(s); /* a fork has booked it before it has a device */
     td_device_apply(device, &s->options);
 }
 

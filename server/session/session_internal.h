@@ -74,6 +74,7 @@ struct td_session {
     const td_scene *scene;
     tb_state **states;     /* worlds; NULL: not loaded */
     uint64_t memory_bytes; /* booked for them */
+    uint64_t device_bytes; /* of these, counted in its device's world_bytes */
     bool has_parameters;   /* a world had parameters of its own: memory is booked for them, too */
     td_call *deletion;     /* held; answered when the end is durable; NULL: no such call */
     tb_certificate *certificates;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "call/memory.h"
 #include "session/session_row.h"
 #include "session/uploads.h"
 
@@ -126,13 +127,14 @@ static td_origin *find_origin(td_sessions *all, const uint8_t id[16])
 /* The device that the session would get if it were made now. */
 static tb_status choose_device(td_session *s, td_device **device, tb_error *error)
 {
-    const td_device_wish wish = {.name = "",
-                                 .worlds = s->worlds,
-                                 .bodies =
-                                     s->scene != NULL ? tb_model_count(s->scene->model).bodies : 0,
-                                 .meshes = s->scene != NULL && tb_model_has_meshes(s->scene->model),
-                                 .pace = td_session_pace(s),
-                                 .options = &s->options};
+    const td_device_wish wish = {
+        .name = "",
+        .worlds = s->worlds,
+        .bodies = s->scene != NULL ? tb_model_count(s->scene->model).bodies : 0,
+        .bytes = s->scene != NULL ? td_memory_of_worlds(s->scene->model, s->worlds) : 0,
+        .meshes = s->scene != NULL && tb_model_has_meshes(s->scene->model),
+        .pace = td_session_pace(s),
+        .options = &s->options};
     return td_device_choose(s->all->server, &wish, device, error);
 }
 

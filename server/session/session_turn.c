@@ -178,6 +178,11 @@ void td_session_destroy_worlds(td_session *s, tb_state **states)
 
 void td_session_publish_memory(td_session *s)
 {
+    if (s->device != NULL) {
+        atomic_fetch_add(&s->device->world_bytes,
+                         (long long)s->memory_bytes - (long long)s->device_bytes);
+        s->device_bytes = s->memory_bytes;
+    }
     atomic_store(&s->listed_bytes, (long long)(s->memory_bytes + s->recording_bytes));
     atomic_store(&s->recorded, s->recording != NULL);
 }

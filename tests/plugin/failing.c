@@ -1,6 +1,6 @@
 /* A backend that loses a device on demand: the CPU's, until the file named by TRIBO_TEST_LOSE exists; with
- * .N behind that name, device N alone. TRIBO_TEST_CARDS gives the number of devices (1). From then on
- * every step is ABORTED, as with a GPU whose context is poisoned. It is built as a plug-in with the
+ * .N behind that name, device N alone. TRIBO_TEST_CARDS gives the number of devices (1), TRIBO_TEST_MEMORY
+ * their bytes of memory, comma-separated. From then on every step is ABORTED, as with a GPU whose context is poisoned. It is built as a plug-in with the
  * library inside, and found by TRIBO_GPU_PLUGIN, as the GPU's is. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +21,15 @@ static int32_t devices(char reason[TB_ERROR_MESSAGE_SIZE])
 
 static tb_status describe(int32_t device, tb_device_info *info, tb_error *error)
 {
-    (void)device;
     const tb_status status = tb_backend_cpu.describe(0, info, error);
     snprintf(info->name, sizeof info->name, "a device that can be lost");
     info->memory = 1 << 20;
+    const char *memory = getenv("TRIBO_TEST_MEMORY");
+    for (int32_t i = 0; memory != NULL; i++) {
+        char *end = NULL;
+        info->memory = strtoull(memory, &end, 10);
+        memory = *end == ',' && i < device ? end + 1 : NULL;
+    }
     return status;
 }
 
