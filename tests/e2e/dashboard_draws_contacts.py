@@ -88,15 +88,33 @@ DRAWN_ALIKE = """(async () => {
   const instances = await pixels();
   view.bodies.instances.forEach((mesh, i) => mesh.layers.mask = before[i]);
   flat.visible = true;
-  return [differ(first, instances), differ(none, instances)];
+  const { drawRange, index } = flat.geometry;
+  return [differ(first, instances), differ(none, instances), drawRange.count / index.count];
 })()"""
+
+#: Pixels of the canvas along a CSS pixel.
+PIXELS = "document.querySelector('canvas').width / document.querySelector('canvas').clientWidth"
+#: Turns the camera, frame by frame, until there are fewer pixels; how many there are then.
+TURN = f"""(async () => {{
+  for (let i = 0; i < 500 && {PIXELS} > 0.9; i++) {{
+    tribodView.view.camera.position.x += 1e-6;
+    tribodView.view.touch();
+    await new Promise(requestAnimationFrame);
+  }}
+  return {PIXELS};
+}})()"""
 
 
 def check_drawing(report: Report, browser: Browser) -> None:
     """By software instances are drawn as one mesh, which looks as they do."""
-    alike, none = browser.run(DRAWN_ALIKE)
+    alike, none, facing = browser.run(DRAWN_ALIKE)
     report.check(none > 0.01, f"without bodies {none:.1%} of the picture differ")
     report.check(alike < 0.1 * none, f"one mesh and its instances differ in {alike:.2%}")
+    report.check(0.2 < facing < 0.7, f"{facing:.0%} of the triangles are drawn")
+    # fewer pixels while the picture moves, all of them once it rests
+    report.check(browser.run(TURN) < 0.9, "a picture that moves has fewer pixels")
+    browser.wait(f"{PIXELS} > 0.99")
+    report.check(True, "a picture at rest has all its pixels")
 
 
 def check_sliding(report: Report, browser: Browser, session: tribo.Session) -> None:

@@ -191,6 +191,13 @@ export class Bodies extends Group {
     this.flatPlanes.update(undrawn.filter((mesh) => mesh.userData["plane"] === true));
   }
 
+  /** Takes note of where the camera is. */
+  face(eye: Vector3): void {
+    if (!this.coarse) return;
+    this.flat.face(eye);
+    this.flatPlanes.face(eye);
+  }
+
   /** The shapes, by geometry and material. */
   get instances(): InstancedMesh[] {
     return this.batches.map(({ mesh }) => mesh);

@@ -234,6 +234,11 @@ export class ContactView extends Group {
     this.flat.update(drawn.filter((mesh) => mesh.visible));
   }
 
+  /** Takes note of where the camera is. */
+  face(eye: Vector3): void {
+    if (this.coarse) this.flat.face(eye);
+  }
+
   get pointMesh(): InstancedMesh {
     return this.points.mesh;
   }

@@ -1,5 +1,6 @@
-// Instances as one mesh whose vertices are placed, coloured and lit here. A machine that draws by
-// software spends more on an instance than on the vertices in it.
+// Instances as one mesh whose vertices are placed, coloured and lit here, and whose triangles that
+// face away are left out. A machine that draws by software spends more on an instance than on the
+// vertices in it, and as much on a triangle that it culls as on a small one that it draws.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -74,6 +75,8 @@ export class Flat extends Mesh<BufferGeometry, ShaderMaterial> {
   private layout = "";
   private positions = new Float32Array(0);
   private colours = new Float32Array(0);
+  /** Vertices of all triangles; the geometry's index holds those of the triangles that are seen. */
+  private triangles = new Uint32Array(0);
 
   /** `light`: undefined where colours are shown as they are. */
   constructor(
@@ -111,22 +114,58 @@ export class Flat extends Mesh<BufferGeometry, ShaderMaterial> {
       vertices += (mesh.count * positions.length) / 3;
       corners += mesh.count * (indices?.length ?? positions.length / 3);
     }
-    const index = new Uint32Array(corners);
+    const triangles = new Uint32Array(corners);
     let first = 0;
     let at = 0;
     for (const { mesh, positions, indices } of parts)
       for (let i = 0; i < mesh.count; i++) {
         const count = indices?.length ?? positions.length / 3;
-        for (let k = 0; k < count; k++) index[at++] = first + (indices?.[k] ?? k);
+        for (let k = 0; k < count; k++) triangles[at++] = first + (indices?.[k] ?? k);
         first += positions.length / 3;
       }
     this.geometry.dispose();
+    this.triangles = triangles;
     this.positions = new Float32Array(3 * vertices);
     this.colours = new Float32Array(3 * vertices);
     this.geometry = new BufferGeometry()
       .setAttribute("position", new BufferAttribute(this.positions, 3).setUsage(DynamicDrawUsage))
       .setAttribute("shade", new BufferAttribute(this.colours, 3).setUsage(DynamicDrawUsage))
-      .setIndex(new BufferAttribute(index, 1));
+      .setIndex(new BufferAttribute(new Uint32Array(corners), 1).setUsage(DynamicDrawUsage));
+  }
+
+  /** Leaves out the triangles whose backs are turned to a place in the world. */
+  face(eye: Vector3): void {
+    const index = this.geometry.getIndex();
+    if (!this.visible || !index) return;
+    const { triangles, positions: p } = this;
+    const seen = index.array;
+    let count = 0;
+    for (let k = 0; k < triangles.length; k += 3) {
+      const i = triangles[k] ?? 0;
+      const j = triangles[k + 1] ?? 0;
+      const l = triangles[k + 2] ?? 0;
+      const x = p[3 * i] ?? 0;
+      const y = p[3 * i + 1] ?? 0;
+      const z = p[3 * i + 2] ?? 0;
+      const ax = (p[3 * j] ?? 0) - x;
+      const ay = (p[3 * j + 1] ?? 0) - y;
+      const az = (p[3 * j + 2] ?? 0) - z;
+      const bx = (p[3 * l] ?? 0) - x;
+      const by = (p[3 * l + 1] ?? 0) - y;
+      const bz = (p[3 * l + 2] ?? 0) - z;
+      const towards =
+        (ay * bz - az * by) * (eye.x - x) +
+        (az * bx - ax * bz) * (eye.y - y) +
+        (ax * by - ay * bx) * (eye.z - z);
+      if (towards <= 0) continue;
+      seen[count++] = i;
+      seen[count++] = j;
+      seen[count++] = l;
+    }
+    this.geometry.setDrawRange(0, count);
+    index.clearUpdateRanges();
+    index.addUpdateRange(0, count);
+    index.needsUpdate = true;
   }
 
   /** Writes the vertices of one instance from `vertex` on; gives the number of the next. */

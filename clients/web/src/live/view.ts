@@ -33,6 +33,10 @@ import { forcesOf } from "./picked";
 Object3D.DEFAULT_UP.set(0, 0, 1);
 
 const UNSCALED = [1, 1, 1] as const;
+/** Pixels along a CSS pixel in a slow view whose picture moves: half of all pixels. */
+const MOVING_RATIO = 0.7;
+/** ms without a change after which a picture is at rest, and is drawn with all its pixels. */
+const REST_MS = 300;
 const TOWARDS_SUN = new Vector3(-1.2, -1, 2.6).normalize();
 
 export interface Hit {
@@ -84,6 +88,9 @@ export class View {
   private radius = 1;
   private dirty = true;
   private stale = false;
+  private moving = false;
+  /** ms, by the page's clock, of the last change of the picture. */
+  private changed = 0;
   /** m/N, of the arrows as they are placed. */
   arrowScale = 0;
   private animation = 0;
@@ -130,11 +137,26 @@ export class View {
   private fit(): void {
     const width = Math.max(1, this.canvas.clientWidth);
     const height = Math.max(1, this.canvas.clientHeight);
-    this.renderer.setPixelRatio(this.pace.slow ? 1 : Math.min(2, window.devicePixelRatio));
+    this.renderer.setPixelRatio(this.ratio());
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
     this.dirty = true;
+  }
+
+  /** Pixels along a CSS pixel. */
+  private ratio(): number {
+    if (!this.pace.slow) return Math.min(2, window.devicePixelRatio);
+    return this.moving ? MOVING_RATIO : 1;
+  }
+
+  /** Tells a picture that moves from one at rest: two changes in quick succession are a motion. */
+  private settle(now: number): void {
+    const moving = now - this.changed < REST_MS;
+    if (this.dirty) this.changed = now;
+    if (moving === this.moving || (moving && !this.dirty)) return;
+    this.moving = moving;
+    if (this.renderer.getPixelRatio() !== this.ratio()) this.fit();
   }
 
   setOptions(options: Options): void {
@@ -317,9 +339,10 @@ export class View {
     const wasSlow = this.pace.slow;
     this.pace.begin();
     if (this.stale) this.place();
+    this.settle(performance.now());
     if (this.dirty) {
       this.dirty = false;
-      this.renderer.render(this.scene, this.camera);
+      this.render();
       this.pace.drawn(sent);
       if (this.pace.slow !== wasSlow) {
         this.fit();
@@ -328,8 +351,16 @@ export class View {
     }
   };
 
-  picture(): Promise<Blob | null> {
+  private render(): void {
+    this.bodies.face(this.camera.position);
+    this.contacts.face(this.camera.position);
     this.renderer.render(this.scene, this.camera);
+  }
+
+  picture(): Promise<Blob | null> {
+    this.moving = false;
+    this.fit();
+    this.render();
     return new Promise((done) => {
       this.canvas.toBlob(done, "image/png");
     });
