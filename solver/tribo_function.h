@@ -10,7 +10,8 @@
  * "FILE:LINE:COLUMN: ".
  *
  * Semantics: Modelica Language Specification 3.6. Real is double; Integer has 64 bits and a result
- * that does not fit ends the call; the order of operations is that of the source. */
+ * that does not fit ends the call; the order of operations is that of the source, and sum() adds by a
+ * tree, the same on each back end. */
 #ifndef TRIBO_FUNCTION_H
 #define TRIBO_FUNCTION_H
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "modelica/emit.h"
+#include "modelica/inline.h"
 
 /* ---- walks ---- */
 
@@ -59,7 +60,8 @@ typedef struct mo_study {
     tb_arena *arena;
     const char *reason; /* NULL: independent so far */
     mo_place place;
-    mo_fold *fold; /* collects reductions; NULL: they forbid a kernel */
+    mo_fold *fold;   /* collects reductions; NULL: they forbid a kernel */
+    bool writes_out; /* tries loops with their calls written out */
     /* of the pair of accesses under test */
     const mo_s *store;
 } mo_study;
@@ -473,12 +475,53 @@ static tb_status study_sweep(mo_study *study, mo_s *s, int32_t *sweeps)
     return TB_OK;
 }
 
+static bool has_calls(const mo_s *s)
+{
+    for (; s != NULL; s = s->next)
+        if (s->op == MO_S_CALL || has_calls(s->body) || has_calls(s->orelse)) return true;
+    return false;
+}
+
+static tb_status study_list(mo_study *study, mo_s *s, mo_function *f);
+
+/* Studies a loop with its calls written out, and takes it in place of the loop if the card gains by it. */
+static tb_status study_written_out(mo_study *study, mo_s *s, mo_function *f)
+{
+    const int32_t kernels = f->kernels, sweeps = f->sweeps, count = f->count, trees = f->trees;
+    mo_s *made = tb_mo_inline(study->arena, f, s);
+    tb_status status = TB_OK;
+    study->writes_out = false;
+    if (made != NULL) status = study_list(study, made, f);
+    study->writes_out = true;
+    if (made != NULL && status == TB_OK &&
+        (made->loop->depth > 0 || (made->loop->sweep != NULL && f->sweeps == sweeps + 1))) {
+        made->next = s->next;
+        *s = *made;
+        if (s->loop->depth > 0) s->loop->nest[0] = s;
+        return TB_OK;
+    }
+    f->kernels = kernels;
+    f->sweeps = sweeps;
+    f->count = count;
+    f->trees = trees;
+    return status;
+}
+
+static bool is_on_card(const mo_s *s)
+{
+    return s->loop != NULL && (s->loop->depth > 0 || s->loop->sweep != NULL);
+}
+
 static tb_status study_list(mo_study *study, mo_s *s, mo_function *f)
 {
     tb_status status = TB_OK;
     for (; s != NULL && status == TB_OK; s = s->next) {
         if (s->op == MO_S_FOR) status = study_loop(study, s, &f->kernels);
-        if (s->op == MO_S_FOR && s->loop != NULL && s->loop->depth > 0) continue;
+        if (s->op == MO_S_FOR && status == TB_OK && s->loop->depth == 0 && study->writes_out &&
+            has_calls(s->body))
+            status = study_written_out(study, s, f);
+        if (status != TB_OK) break;
+        if (s->op == MO_S_FOR && is_on_card(s)) continue;
         if (status == TB_OK) status = study_list(study, s->body, f);
         if (status == TB_OK) status = study_list(study, s->orelse, f);
         if (status == TB_OK && s->op == MO_S_FOR) status = study_sweep(study, s, &f->sweeps);
@@ -492,10 +535,12 @@ tb_status tb_mo_analyse(mo_program *program)
     for (int32_t k = 0; k < program->count; k++) card = card || program->functions[k]->on_card;
     for (int32_t k = 0; k < program->count && card; k++) {
         mo_function *f = program->functions[k];
-        mo_study study = {.program = program, .function = f, .arena = &program->arena};
+        mo_study study = {
+            .program = program, .function = f, .arena = &program->arena, .writes_out = true};
         if (study_list(&study, f->body, f) != TB_OK)
             return tb_mo_fail_as(&program->source, TB_RESOURCE_EXHAUSTED, f->place,
                                  "no memory for the analysis of loops");
+        tb_mo_settle_trees(f);
     }
     return TB_OK;
 }

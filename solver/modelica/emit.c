@@ -413,16 +413,41 @@ static void branch(mo_emit *e, const mo_s *s)
     line(e, "}");
 }
 
-/* Keeps the x of a reduction v := v + x for the thread that adds it; false: it is none. */
+/* Keeps the x of a reduction v := v + x for the thread that adds it, or adds it to the thread's own part;
+ * false: it is none. */
 static bool term(mo_emit *e, const mo_s *s)
 {
     int32_t q = 0;
     while (e->fold != NULL && q < e->fold->count && e->fold->statement[q] != s) q++;
     if (e->fold == NULL || q == e->fold->count) return false;
+    if (e->fold->parallel) {
+        tb_mo_print(e->text, "T%d = %s(T%d, ", s->variable, tb_mo_join_name(s->value), s->variable);
+        tb_mo_emit_expression(e, s->value->operand[1]);
+        tb_mo_print(e->text, ");\n");
+        return true;
+    }
     if (!e->fold->always[q]) tb_mo_print(e->text, "H%d[w][threadIdx.x] = 1; ", s->variable);
     tb_mo_print(e->text, "T%d[w][threadIdx.x] = ", s->variable);
     tb_mo_emit_expression(e, s->value->operand[1]);
     tb_mo_print(e->text, ";\n");
+    return true;
+}
+
+/* A step of a sum by a tree; false: the statement is none. */
+static bool tree(mo_emit *e, const mo_s *s)
+{
+    if (s->tree == 0) return false;
+    switch (s->tree_step) {
+    case MO_TREE_OPEN: tb_mo_print(e->text, "mo_tree_open(&W%d);\n", s->tree); break;
+    case MO_TREE_ADD:
+        tb_mo_print(e->text, "mo_tree_add(&W%d, ", s->tree);
+        tb_mo_emit_expression(e, s->value->operand[1]);
+        tb_mo_print(e->text, ");\n");
+        break;
+    case MO_TREE_CLOSE:
+        tb_mo_print(e->text, "v%d = mo_tree_total(&W%d);\n", s->variable, s->tree);
+        break;
+    }
     return true;
 }
 
@@ -431,7 +456,7 @@ static void statement(mo_emit *e, const mo_s *s)
     switch (s->op) {
     case MO_S_ASSIGN:
         tb_mo_emit_indent(e);
-        if (term(e, s)) break;
+        if (term(e, s) || tree(e, s)) break;
         tb_mo_print(e->text, "v%d = ", s->variable);
         tb_mo_emit_expression(e, s->value);
         tb_mo_print(e->text, ";\n");
@@ -519,6 +544,7 @@ void tb_mo_emit_function(mo_emit *e, const mo_function *f, const char *qualifier
     e->depth = 1;
     for (int32_t k = inputs; k < f->count; k++)
         if (k >= first_local || f->variables[k].rank == 0) tb_mo_emit_variable(e, k);
+    for (int32_t k = 1; k <= f->trees; k++) tb_mo_print(e->text, "    struct mo_tree W%d;\n", k);
     line(e, "MO_ENTER");
     tb_mo_emit_statements(e, f->body);
     line(e, "goto done;");

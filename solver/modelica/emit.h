@@ -29,6 +29,8 @@ void tb_mo_emit_function(mo_emit *e, const mo_function *f, const char *qualifier
 /* Declares a function's variables but for the first `known`. */
 void tb_mo_emit_variable(mo_emit *e, int32_t variable);
 void tb_mo_emit_indent(mo_emit *e);
+/* The function of generated CUDA that reduces two parts of a reduction v + x, min(v, x) or max(v, x). */
+const char *tb_mo_join_name(const mo_x *x);
 /* The text of prelude.inc. */
 extern const char tb_mo_prelude[];
 size_t tb_mo_prelude_size(void);

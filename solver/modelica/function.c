@@ -317,8 +317,8 @@ static tb_status prepare(const tb_function_program *program, const mo_function *
                        "function '%s' has no annotation(gpuFunction = true)", f->name);
     if (asked == TB_FUNCTION_GPU || (asked == TB_FUNCTION_AUTO && f->on_card)) {
         pthread_mutex_lock(&open->lock);
-        status = tb_mo_card_load(&program->program, f, &open->card, card, &timing->compile_seconds,
-                                 error);
+        status = tb_mo_card_load(&program->program, f, options, &open->card, card,
+                                 &timing->compile_seconds, error);
         pthread_mutex_unlock(&open->lock);
         if (status == TB_OK) timing->backend = TB_FUNCTION_GPU;
         if (status == TB_OK || asked == TB_FUNCTION_GPU) return status;

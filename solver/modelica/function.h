@@ -18,8 +18,8 @@ struct tb_function_program {
 
 /* Loads the card and the kernels of a function. UNAVAILABLE without a card or without NVRTC. */
 tb_status tb_mo_card_load(const mo_program *program, const mo_function *function,
-                          struct mo_card_program **loaded, struct mo_card **card,
-                          double *compile_seconds, tb_error *error);
+                          const tb_function_options *options, struct mo_card_program **loaded,
+                          struct mo_card **card, double *compile_seconds, tb_error *error);
 void tb_mo_card_unload(struct mo_card_program *loaded);
 /* Around a call: begin waits until the card is free. */
 void tb_mo_card_begin(mo_run *run);

@@ -177,9 +177,29 @@ int64_t tb_mo_evaluate_integer(mo_run *run, mo_frame *frame, const mo_x *x)
 
 static mo_outcome block(mo_run *run, mo_frame *f, const mo_s *s);
 
+struct mo_tree *tb_mo_tree_of(const mo_frame *frame, const mo_s *s)
+{
+    mo_array *array = (mo_array *)(void *)(frame->slot + frame->function->count);
+    return (struct mo_tree *)(void *)(array + frame->function->count) + s->tree - 1;
+}
+
+static void step_tree(mo_run *run, mo_frame *f, const mo_s *s)
+{
+    struct mo_tree *tree = tb_mo_tree_of(f, s);
+    switch (s->tree_step) {
+    case MO_TREE_OPEN: mo_tree_open(tree); break;
+    case MO_TREE_ADD: mo_tree_add(tree, real(run, f, s->value->operand[1])); break;
+    case MO_TREE_CLOSE: f->slot[s->variable].real = mo_tree_total(tree); break;
+    }
+}
+
 static void assign(mo_run *run, mo_frame *f, const mo_s *s)
 {
     mo_slot *slot = &f->slot[s->variable];
+    if (s->tree > 0) {
+        step_tree(run, f, s);
+        return;
+    }
     if (f->function->variables[s->variable].base == MO_T_REAL)
         slot->real = real(run, f, s->value);
     else
@@ -274,15 +294,24 @@ static mo_outcome block(mo_run *run, mo_frame *f, const mo_s *s)
     return outcome;
 }
 
+void tb_mo_interpret_rounds(mo_run *run, mo_frame *frame, const mo_s *s, int64_t from, int64_t to)
+{
+    for (int64_t i = from; i <= to; i++) {
+        frame->slot[s->variable].integer = i;
+        if (--run->budget < 0) run->poll(run);
+        block(run, frame, s->body);
+    }
+}
+
 /* ---- calls ---- */
 
 mo_slot *tb_mo_open_frame(mo_run *run, const mo_function *function)
 {
     const int64_t count = function->count;
-    mo_slot *slot = tb_mo_take(run, count * (int64_t)(sizeof(mo_slot) + sizeof(mo_array)));
-    if (slot == NULL)
-        run->fail(run, MO_FAIL_MEMORY, at(function->place), 0, count * (int64_t)sizeof(mo_array),
-                  0);
+    const int64_t bytes = count * (int64_t)(sizeof(mo_slot) + sizeof(mo_array)) +
+                          function->trees * (int64_t)sizeof(struct mo_tree);
+    mo_slot *slot = tb_mo_take(run, bytes);
+    if (slot == NULL) run->fail(run, MO_FAIL_MEMORY, at(function->place), 0, bytes, 0);
     mo_array *array = (mo_array *)(void *)(slot + count);
     for (int64_t k = 0; k < count; k++) {
         if (function->variables[k].rank == 0) continue;

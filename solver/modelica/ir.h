@@ -112,6 +112,10 @@ typedef enum mo_s_op {
     MO_S_CALL    /* callee with arguments into results */
 } mo_s_op;
 
+/* An assignment that is a step of a sum by a tree (prelude.inc). As a plain assignment it is the sum in
+ * the order of its terms: v := 0, v := v + term, v := v. */
+typedef enum mo_tree_step { MO_TREE_OPEN, MO_TREE_ADD, MO_TREE_CLOSE } mo_tree_step;
+
 struct mo_function;
 
 typedef struct mo_argument {
@@ -124,6 +128,8 @@ typedef struct mo_s {
     mo_place place;
     int32_t variable, source;
     int32_t count; /* subscripts, or sizes */
+    int32_t tree;  /* MO_S_ASSIGN: number of a sum in its function, from 1; 0: none */
+    mo_tree_step tree_step;
     const mo_x *value, *limit, *step;
     const mo_x *subscript[MO_RANK];
     struct mo_s *body, *orelse;
@@ -149,6 +155,7 @@ typedef struct mo_function {
     bool reorder;        /* annotation(__Tribod_reorder = true): sums in any order on the card */
     int32_t kernels;     /* loops that the card can run */
     int32_t sweeps;      /* sequential loops of which the card can run several rounds at once */
+    int32_t trees;       /* sums by a tree */
 } mo_function;
 
 /* Text of a failed assertion. */

@@ -5,7 +5,7 @@
 #include "modelica/ir.h"
 
 enum { MO_NEST = 3, MO_REASON_BYTES = 240 };
-enum { MO_SWEEP_PARTS = 6, MO_SWEEP_ARRAYS = 6, MO_REACH = 4 };
+enum { MO_SWEEP_PARTS = 8, MO_SWEEP_ARRAYS = 6, MO_REACH = 4 };
 
 enum { MO_FOLDS = 4 };
 
@@ -15,13 +15,16 @@ typedef struct mo_fold {
     int32_t variable[MO_FOLDS];
     const mo_s *statement[MO_FOLDS]; /* the assignment */
     bool always[MO_FOLDS];           /* every round makes it; else it stands in an if statement */
+    bool parallel; /* runs of rounds are reduced side by side, with the same result */
 } mo_fold;
 
 /* A sequential loop of stencils: sweeps.c. */
 typedef struct mo_sweep {
     int32_t number; /* in the function, from 0 */
     int32_t parts;
-    const mo_s *part[MO_SWEEP_PARTS]; /* nests over two iterators, and copies of arrays, in order */
+    /* nests over two iterators, copies of arrays, and arrays that become 0, in order */
+    const mo_s *part[MO_SWEEP_PARTS];
+    bool settles; /* the loop sets scalars and sizes that are the same from its first round on */
     int32_t arrays;
     int32_t array[MO_SWEEP_ARRAYS]; /* that the loop stores: matrices of Real */
     /* elements that a part reads before and behind its own, by dimension; and all parts together */
@@ -35,7 +38,7 @@ typedef struct mo_loop {
     const mo_s *nest[MO_NEST]; /* outermost first */
     mo_place reason_place;     /* depth 0: the access that forbids a kernel */
     const char *reason;
-    const mo_fold *fold;   /* a kernel that reduces scalars, or NULL */
+    mo_fold *fold;         /* a kernel that reduces scalars, or NULL */
     const mo_sweep *sweep; /* depth 0: the loop is a sweep, or NULL */
 } mo_loop;
 
@@ -46,6 +49,8 @@ bool tb_mo_has_other_colour(const mo_s *loop, int32_t count, const mo_x *const *
                             const mo_x *const *q);
 /* Whether a loop, whose inner loops are analysed, is a sweep. */
 bool tb_mo_find_sweep(const mo_function *f, const mo_s *loop, mo_sweep *sweep);
+/* Decides which sums stay trees, and which reductions are made side by side: trees.c. */
+void tb_mo_settle_trees(mo_function *f);
 /* Whether a sweep stores an array; false for the sweep NULL. */
 bool tb_mo_sweep_holds(const mo_sweep *sweep, int32_t variable);
 

@@ -1,8 +1,7 @@
 /* Compiled code of programs, cached by content.
  *
  * The name of a cached object is the hash of the generated text, the flags and the compiler's file,
- * so that a changed program, flag or compiler never meets old code. The cache folder belongs to the
- * user alone: an object that anybody else could have written is not loaded. */
+ * so that a changed program, flag or compiler never meets old code. */
 #include "modelica/native.h"
 
 #include <dirent.h>
@@ -20,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/sha256.h"
+#include "modelica/cache.h"
 
-enum { PATH_BYTES = 4096, COMPILE_SECONDS = 60 };
-static const uint64_t DEFAULT_CACHE_BYTES = UINT64_C(256) << 20;
+enum { PATH_BYTES = MO_PATH_BYTES, COMPILE_SECONDS = 60 };
 
 /* products and sums stay apart and functions of the library are not folded, as in the interpreter */
 static const char *const FLAGS[] = {"-O3",
@@ -43,77 +42,6 @@ struct mo_native {
     void *library;
     mo_entry **entry;
 };
-
-/* ---- the folder ---- */
-
-static bool make_folder(const char *path)
-{
-    char part[PATH_BYTES];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *p = part + 1; *p != '\0'; p++)
-        if (*p == '/') {
-            *p = '\0';
-            if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
-            *p = '/';
-        }
-    return mkdir(part, 0700) == 0 || errno == EEXIST;
-}
-
-/* Whether only this user can have put files there. */
-static bool is_own_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-           (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-/* The folder of the cache; false: there is none, and code lives in a folder of its own for a while. */
-static bool find_folder(const tb_function_options *options, char *path)
-{
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (options->cache != NULL && options->cache[0] == '\0') return false;
-    if (options->cache != NULL)
-        snprintf(path, PATH_BYTES, "%s", options->cache);
-    else if (base != NULL && base[0] == '/')
-        snprintf(path, PATH_BYTES, "%s/tribo/functions", base);
-    else if (home != NULL && home[0] == '/')
-        snprintf(path, PATH_BYTES, "%s/.cache/tribo/functions", home);
-    else
-        return false;
-    return strlen(path) < PATH_BYTES - 128 && make_folder(path) && is_own_folder(path);
-}
-
-static bool is_object(const char *name)
-{
-    const size_t length = strlen(name);
-    return length == 64 + 3 && strcmp(name + 64, ".so") == 0 &&
-           strspn(name, "0123456789abcdef") == 64;
-}
-
-/* Removes the objects that were used longest ago, until the others fit. */
-static void shrink(const char *folder, uint64_t limit)
-{
-    for (;;) {
-        DIR *directory = opendir(folder);
-        char oldest[PATH_BYTES + 300] = "", path[PATH_BYTES + 300];
-        time_t when = 0;
-        uint64_t total = 0;
-        int objects = 0;
-        struct stat info;
-        for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
-            if (!is_object(e->d_name)) continue;
-            snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-            if (stat(path, &info) != 0) continue;
-            total += (uint64_t)info.st_size;
-            if (objects++ == 0 || info.st_mtime < when) {
-                when = info.st_mtime;
-                snprintf(oldest, sizeof oldest, "%s", path);
-            }
-        }
-        if (directory != NULL) closedir(directory);
-        if (total <= limit || objects <= 1 || unlink(oldest) != 0) return;
-    }
-}
 
 /* ---- the compiler ---- */
 
@@ -205,9 +133,7 @@ static tb_status compile(const char *compiler, const mo_text *text, const char *
 static tb_status load(const mo_program *program, const char *object, mo_native **native,
                       tb_error *error)
 {
-    struct stat info;
-    if (lstat(object, &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
-        (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    if (!tb_mo_cache_owns(object))
         return tb_fail(error, TB_FAILED_PRECONDITION, "%s: not a file of this user alone", object);
     mo_native *made = calloc(1, sizeof *made);
     mo_entry **entry = calloc((size_t)program->count + 1, sizeof(mo_entry *));
@@ -276,8 +202,7 @@ static tb_status load_from(const mo_program *program, const tb_function_options 
     tb_status status = compile(compiler, text, folder, object, error);
     *compile_seconds = tb_mo_seconds() - begin;
     if (status == TB_OK) status = load(program, object, native, error);
-    if (status == TB_OK)
-        shrink(folder, options->cache_bytes > 0 ? options->cache_bytes : DEFAULT_CACHE_BYTES);
+    if (status == TB_OK) tb_mo_cache_shrink(folder, options);
     return status;
 }
 
@@ -287,7 +212,7 @@ tb_status tb_mo_native_load(const mo_program *program, const tb_function_options
     char folder[PATH_BYTES];
     mo_text text = {0};
     tb_status status = tb_mo_emit_c(program, &text, error);
-    if (status == TB_OK && find_folder(options, folder)) {
+    if (status == TB_OK && tb_mo_cache_folder(options, folder, sizeof folder)) {
         status = load_from(program, options, folder, &text, native, compile_seconds, error);
     } else if (status == TB_OK) {
         /* the loaded object lives on without its name */
@@ -300,7 +225,7 @@ tb_status tb_mo_native_load(const mo_program *program, const tb_function_options
         DIR *directory = status != TB_INTERNAL ? opendir(folder) : NULL;
         for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
             snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-            if (is_object(e->d_name)) unlink(path);
+            if (tb_mo_cache_holds(e->d_name)) unlink(path);
         }
         if (directory != NULL) closedir(directory);
         rmdir(folder);

@@ -91,11 +91,17 @@ typedef struct mo_frame {
     mo_slot *slot;
 } mo_frame;
 
-/* Slots of a function and the arrays behind them. */
+/* Slots of a function, and behind them its arrays and its sums by trees. */
 mo_slot *tb_mo_open_frame(mo_run *run, const mo_function *function);
 void tb_mo_close_frame(mo_run *run, const mo_function *function, mo_slot *slot);
+/* The sum that a statement is a step of. */
+struct mo_tree;
+struct mo_tree *tb_mo_tree_of(const mo_frame *frame, const mo_s *s);
 /* Fills the outputs of a frame whose inputs are set. Failures escape. */
 void tb_mo_interpret(mo_run *run, mo_frame *frame);
+/* Rounds of a loop that counts up by one, on the host but for the kernels inside. */
+void tb_mo_interpret_rounds(mo_run *run, mo_frame *frame, const mo_s *loop, int64_t from,
+                            int64_t to);
 /* Integer or Boolean expressions of a frame, for launches. */
 int64_t tb_mo_evaluate_integer(mo_run *run, mo_frame *frame, const mo_x *x);
 

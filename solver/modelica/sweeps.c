@@ -1,6 +1,8 @@
 /* Sweeps: sequential loops whose rounds are stencils, the second loop pattern of Göteman and Roxling.
  *
  * A round of such a loop is a list of nests over two iterators (i, j), and of copies of whole arrays.
+ * Statements between them that do the same in each round, such as arrays that get their sizes, are made in
+ * the first one alone, which the host takes.
  * The arrays that the loop stores are matrices of Real, stored at [i, j] alone and read at [i + c, j + d]
  * with constants c and d. So a part of the matrices, with a rim as wide as some rounds reach, is all
  * that a block of threads needs to take these rounds alone: it keeps the part in shared memory,
@@ -23,26 +25,53 @@ bool tb_mo_sweep_holds(const mo_sweep *sweep, int32_t variable)
     return false;
 }
 
-/* ---- ends of the nests ---- */
+/* ---- values that stay ---- */
 
-/* whether an expression has one value for all rounds of the sequential loop */
-static bool is_constant(const mo_s *loop, const mo_x *x)
+/* whether one statement, with those inside of it, assigns a scalar */
+static bool assigns_alone(const mo_s *s, int32_t variable)
 {
-    if (x->op == MO_X_ELEMENT) return false;
-    if (x->op == MO_X_VARIABLE &&
-        (x->variable == loop->variable || tb_mo_assigns(loop->body, x->variable)))
-        return false;
+    mo_s alone = *s;
+    alone.next = NULL;
+    return tb_mo_assigns(&alone, variable);
+}
+
+/* what a round assigns once, outside of its nests; NULL: nothing, or more */
+static const mo_s *only_assignment(const mo_s *loop, int32_t variable)
+{
+    const mo_s *found = NULL;
+    for (const mo_s *s = loop->body; s != NULL; s = s->next) {
+        if (!assigns_alone(s, variable)) continue;
+        if (found != NULL || s->op != MO_S_ASSIGN || s->tree > 0) return NULL;
+        found = s;
+    }
+    return found;
+}
+
+/* Whether an expression has one value for all rounds of the sequential loop, from the end of the first on:
+ * scalars that each round sets to the same value are among its parts. */
+static bool is_constant(const mo_s *loop, const mo_x *x, int32_t depth)
+{
+    enum { DEEPEST = 6 };
+    if (x->op == MO_X_ELEMENT || depth > DEEPEST) return false;
+    if (x->op == MO_X_VARIABLE && x->variable == loop->variable) return false;
+    if (x->op == MO_X_VARIABLE && tb_mo_assigns(loop->body, x->variable)) {
+        const mo_s *s = only_assignment(loop, x->variable);
+        return s != NULL && is_constant(loop, s->value, depth + 1);
+    }
     for (int32_t k = 0; k < x->count; k++)
-        if (!is_constant(loop, x->operand[k])) return false;
+        if (!is_constant(loop, x->operand[k], depth)) return false;
     return true;
 }
+
+/* ---- ends of the nests ---- */
 
 static bool is_nest(const mo_s *loop, const mo_s *s)
 {
     const mo_loop *nest = s->op == MO_S_FOR ? s->loop : NULL;
     if (nest == NULL || nest->depth != 2 || nest->fold != NULL) return false;
     for (int32_t d = 0; d < 2; d++)
-        if (!is_constant(loop, nest->nest[d]->value) || !is_constant(loop, nest->nest[d]->limit))
+        if (!is_constant(loop, nest->nest[d]->value, 0) ||
+            !is_constant(loop, nest->nest[d]->limit, 0))
             return false;
     return true;
 }
@@ -86,6 +115,10 @@ static void check_read(const mo_x *x, void *context)
     mo_sweep *sweep = search->sweep;
     const int32_t part = search->part;
     int64_t offset[2];
+    /* a scalar that another part of the round sets */
+    if (x->op == MO_X_VARIABLE && x->variable != search->loop->variable &&
+        !assigns_alone(sweep->part[part], x->variable) && !is_constant(search->loop, x, 0))
+        search->fits = false;
     if (x->op == MO_X_ELEMENT && tb_mo_sweep_holds(sweep, x->variable)) {
         if (!is_near(search, x->count, x->operand, offset)) {
             search->fits = false;
@@ -117,15 +150,66 @@ static void check_part(const mo_s *s, void *context)
 
 /* ---- the loop ---- */
 
-static bool list_parts(mo_search *search, const mo_function *f)
+typedef struct mo_stores {
+    int32_t variable, count;
+} mo_stores;
+
+static void count_store(const mo_s *s, void *context)
+{
+    mo_stores *stores = context;
+    if ((s->op == MO_S_STORE || s->op == MO_S_COPY) && s->variable == stores->variable)
+        stores->count++;
+}
+
+/* Whether an array that each round makes 0 needs that in its first round alone: one nest stores elements of
+ * it, the same in each round. */
+static bool stays_zero(const mo_s *loop, int32_t variable)
+{
+    mo_stores stores = {variable, 0};
+    tb_mo_each_statement(loop->body, count_store, &stores);
+    if (stores.count == 0) return true;
+    for (const mo_s *s = loop->body; s != NULL; s = s->next) {
+        if (s->op != MO_S_FOR || !is_nest(loop, s)) continue;
+        for (const mo_s *inner = s->loop->nest[1]->body; inner != NULL; inner = inner->next)
+            if (inner->op == MO_S_STORE && inner->variable == variable) return stores.count == 1;
+    }
+    return false;
+}
+
+/* whether a statement between the nests does the same in each round, so that the first one is enough */
+static bool settles(const mo_s *loop, const mo_s *s)
+{
+    if (s->op == MO_S_ASSIGN || s->op == MO_S_ASSERT)
+        return s->tree == 0 && is_constant(loop, s->value, 0);
+    for (int32_t d = 0; s->op == MO_S_ALLOCATE && d < s->count; d++)
+        if (!is_constant(loop, s->subscript[d], 0)) return false;
+    return s->op == MO_S_ALLOCATE;
+}
+
+static bool add_part(mo_search *search, const mo_s *s)
 {
     mo_sweep *sweep = search->sweep;
+    const bool settled = settles(search->loop, s);
+    sweep->settles = sweep->settles || settled;
+    if (settled && (s->op != MO_S_ALLOCATE || stays_zero(search->loop, s->variable))) return true;
+    if (sweep->parts == MO_SWEEP_PARTS ||
+        (!settled && s->op != MO_S_COPY && !is_nest(search->loop, s)))
+        return false;
+    sweep->part[sweep->parts++] = s;
+    return true;
+}
+
+static bool list_parts(mo_search *search, const mo_function *f)
+{
+    enum { MOST_STATEMENTS = 60 };
+    mo_sweep *sweep = search->sweep;
     bool nests = false;
+    int32_t count = 0;
+    for (const mo_s *s = search->loop->body; s != NULL; s = s->next)
+        if (++count > MOST_STATEMENTS) return false;
     for (const mo_s *s = search->loop->body; s != NULL; s = s->next) {
-        if (sweep->parts == MO_SWEEP_PARTS) return false;
-        if (s->op != MO_S_COPY && !is_nest(search->loop, s)) return false;
+        if (!add_part(search, s)) return false;
         nests = nests || s->op == MO_S_FOR;
-        sweep->part[sweep->parts++] = s;
     }
     tb_mo_each_statement(search->loop->body, add_stored, search);
     for (int32_t k = 0; k < sweep->arrays; k++) {

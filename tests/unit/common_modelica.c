@@ -1,7 +1,12 @@
 /* Helpers of the tests of Modelica functions. */
 #include "common_modelica.h"
 
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 tb_function_program *compile_text(const char *text, tb_error *error)
 {
@@ -33,4 +38,64 @@ double value_at(const tb_function_value *value, long long index)
     if (value->type == TB_FUNCTION_REAL) return ((const double *)value->data)[index];
     if (value->type == TB_FUNCTION_INTEGER) return (double)((const int64_t *)value->data)[index];
     return ((const uint8_t *)value->data)[index];
+}
+
+void *play_card(void)
+{
+    static const char *const NAMES[] = {"played_cuda.so", "played_nvrtc.so"};
+    const char *build = getenv("TRIBO_BUILD");
+    char self[512] = "";
+    if (build == NULL && readlink("/proc/self/exe", self, sizeof self - 1) > 0) {
+        char *tests = strstr(self, "/tests/unit/");
+        if (tests != NULL) *tests = '\0';
+        build = self;
+    }
+    void *library = NULL;
+    for (int k = 0; k < 2; k++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/tests/plugin/modelica/%s", build, NAMES[k]);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        ck_assert_msg(library != NULL, "%s", dlerror());
+    }
+    return library;
+}
+
+tb_function_value real_array(int32_t rank, const int64_t *size, double base, double noise)
+{
+    tb_function_value value = {.type = TB_FUNCTION_REAL, .rank = rank};
+    size_t count = 1;
+    uint32_t seed = 7;
+    for (int32_t d = 0; d < rank; d++) {
+        value.size[d] = size[d];
+        count *= (size_t)size[d];
+    }
+    double *data = calloc(count, sizeof *data);
+    for (size_t k = 0; k < count; k++) {
+        seed = seed * 1664525u + 1013904223u;
+        data[k] = base + noise * ((double)(seed >> 8) / 16777216.0 - 0.5);
+    }
+    value.data = data;
+    return value;
+}
+
+tb_function_value grid(int64_t m, int64_t n, double base, double noise)
+{
+    return real_array(2, (int64_t[]){m, n}, base, noise);
+}
+
+tb_function_value line_of(int64_t n, double base)
+{
+    return real_array(1, &n, base, 0);
+}
+
+tb_function_value number(double x)
+{
+    return real_array(0, NULL, x, 0);
+}
+
+tb_function_value whole(int64_t x)
+{
+    int64_t *data = malloc(sizeof *data);
+    *data = x;
+    return (tb_function_value){.type = TB_FUNCTION_INTEGER, .data = data};
 }

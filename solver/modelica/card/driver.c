@@ -1,6 +1,8 @@
 /* Loads the CUDA driver and NVRTC, and makes a stream on the first card. */
 #include "modelica/card/driver.h"
 
+#include "base/sha256.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -108,6 +110,22 @@ static tb_status tell_log(const mo_driver *d, cu_handle program, tb_error *error
     return TB_INTERNAL;
 }
 
+/* products and sums stay apart, as on the processor */
+static const char *const OPTIONS[] = {"--fmad=false", "--std=c++17", "-w"};
+enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
+
+void tb_mo_nvrtc_key(const mo_driver *d, const char *source, const char *architecture, char key[65])
+{
+    char text[400], hash[65];
+    int major = 0, minor = 0;
+    d->nvrtcVersion(&major, &minor);
+    tb_sha256_hex(source, strlen(source), hash);
+    int used = snprintf(text, sizeof text, "%s %s %d.%d", hash, architecture, major, minor);
+    for (int k = 0; k < OPTION_COUNT; k++)
+        used += snprintf(text + used, sizeof text - (size_t)used, " %s", OPTIONS[k]);
+    tb_sha256_hex(text, (size_t)used, key);
+}
+
 tb_status tb_mo_nvrtc_compile(const mo_driver *d, const char *source, const char *architecture,
                               char **code, size_t *size, tb_error *error)
 {
@@ -115,12 +133,13 @@ tb_status tb_mo_nvrtc_compile(const mo_driver *d, const char *source, const char
     char target[40];
     tb_status status = TB_OK;
     snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
-    /* products and sums stay apart, as on the processor */
-    const char *const options[] = {target, "--fmad=false", "--std=c++17", "-w"};
+    const char *options[OPTION_COUNT + 1] = {target};
+    memcpy(options + 1, OPTIONS, sizeof OPTIONS);
     *code = NULL;
     if (d->nvrtcCreateProgram(&program, source, "function.cu", 0, NULL, NULL) != 0)
         return tb_fail(error, TB_INTERNAL, "NVRTC does not start");
-    if (d->nvrtcCompileProgram(program, 4, options) != 0) status = tell_log(d, program, error);
+    if (d->nvrtcCompileProgram(program, OPTION_COUNT + 1, options) != 0)
+        status = tell_log(d, program, error);
     if (status == TB_OK && d->nvrtcGetCUBINSize(program, size) != 0)
         status = tb_fail(error, TB_INTERNAL, "NVRTC gave no machine code");
     if (status == TB_OK) *code = malloc(*size + 1);

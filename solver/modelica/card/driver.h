@@ -46,6 +46,7 @@ typedef unsigned long long cu_pointer;
        unsigned bz, unsigned shared, cu_handle stream, void **parameters, void **extra))
 
 #define NVRTC_FUNCTIONS(X)                                                                         \
+    X(nvrtcVersion, (int *major, int *minor))                                                      \
     X(nvrtcCreateProgram, (cu_handle * program, const char *source, const char *name, int headers, \
                            const char *const *texts, const char *const *names))                    \
     X(nvrtcCompileProgram, (cu_handle program, int count, const char *const *options))             \
@@ -74,6 +75,9 @@ typedef struct mo_driver {
 /* The driver, ready for use on the calling thread. UNAVAILABLE with the reason. */
 tb_status tb_mo_driver(mo_driver **driver, tb_error *error);
 
+/* SHA-256, 64 hexadecimal digits, of all that decides the machine code of a text. */
+void tb_mo_nvrtc_key(const mo_driver *driver, const char *source, const char *architecture,
+                     char key[65]);
 /* Compiles CUDA to machine code of the architecture; the caller frees it. INTERNAL with the first
  * line of the compiler's log. */
 tb_status tb_mo_nvrtc_compile(const mo_driver *driver, const char *source, const char *architecture,

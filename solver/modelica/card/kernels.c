@@ -60,13 +60,35 @@ static void visit_assignment(const mo_s *s, void *context)
 
 enum { MOST_VARIABLES = 4096 };
 
-bool *tb_mo_find_assigned(const mo_s *loop, int32_t count)
+static void mark_assigned(const mo_s *loop, bool *assigned)
 {
-    static _Thread_local bool assigned[MOST_VARIABLES];
     mo_assigned context = {assigned};
-    memset(assigned, 0, (size_t)count * sizeof *assigned);
     assigned[loop->variable] = true;
     tb_mo_each_statement(loop->body, visit_assignment, &context);
+}
+
+static bool *clear_assigned(int32_t count)
+{
+    static _Thread_local bool assigned[MOST_VARIABLES];
+    memset(assigned, 0, (size_t)count * sizeof *assigned);
+    return assigned;
+}
+
+bool *tb_mo_find_assigned(const mo_s *loop, int32_t count)
+{
+    bool *assigned = clear_assigned(count);
+    mark_assigned(loop, assigned);
+    return assigned;
+}
+
+/* the same of a sweep: its iterator, and what its nests assign; the host sets the others */
+static bool *find_assigned_by_parts(const mo_s *loop, int32_t count)
+{
+    bool *assigned = clear_assigned(count);
+    const mo_sweep *sweep = loop->loop->sweep;
+    for (int32_t k = 0; k < sweep->parts; k++)
+        if (sweep->part[k]->op == MO_S_FOR) mark_assigned(sweep->part[k], assigned);
+    assigned[loop->variable] = true;
     return assigned;
 }
 
@@ -74,14 +96,16 @@ static void list_kernel(const mo_function *f, const mo_s *loop, mo_kernel *k)
 {
     *k = (mo_kernel){.loop = loop, .fits = f->count <= MOST_VARIABLES, .sweep = loop->loop->sweep};
     if (!k->fits) return;
-    const bool *assigned = tb_mo_find_assigned(loop, f->count);
+    const bool *assigned = k->sweep != NULL ? find_assigned_by_parts(loop, f->count)
+                                            : tb_mo_find_assigned(loop, f->count);
     tb_mo_each_statement(loop->body, visit_statement, k);
     int32_t kept = 0;
     for (int32_t i = 0; i < k->scalars; i++)
         if (!assigned[k->scalar[i]]) k->scalar[kept++] = k->scalar[i];
     k->scalars = kept;
     const mo_fold *fold = loop->loop->fold;
-    for (int32_t q = 0; fold != NULL && q < fold->count; q++) add_scalar(k, fold->variable[q]);
+    for (int32_t q = 0; fold != NULL && !fold->parallel && q < fold->count; q++)
+        add_scalar(k, fold->variable[q]);
     if (k->sweep == NULL && fold == NULL) tb_mo_find_product(f, k);
 }
 
@@ -154,29 +178,26 @@ static const char TAIL[] =
     "-= to - from;\n"
     "      return 1; }\n"
     "  MO_FAIL(run, 15, 0, 0, 0);\n  return 0; }\n"
-    "MO_FN mo_int mo_part(mo_int *t, mo_int n, int narrow)\n"
-    "{ mo_int q, r;\n"
-    "  if (narrow) { const unsigned u = (unsigned)*t, m = (unsigned)n; q = u / m; r = u % m; }\n"
-    "  else { q = *t / n; r = *t % n; }\n"
-    "  *t = q; return r; }\n";
+    "MO_FN mo_int mo_part(mo_int *t, mo_int n)\n"
+    "{ const unsigned u = (unsigned)*t, m = (unsigned)n;\n"
+    "  *t = u / m; return u % m; }\n";
 
 static void append(mo_text *text, const char *piece, size_t size)
 {
     if (tb_bytes_append(&text->bytes, piece, size) != TB_OK) text->failed = true;
 }
 
-void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *k, const char *prefix,
-                     int32_t number)
+void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *k, const char *prefix)
 {
     mo_text *text = e->text;
     const mo_fold *fold = k->loop->loop->fold;
-    const int threads = k->sweep != NULL ? MO_SWEEP_THREADS
-                        : fold != NULL   ? MO_FOLD_THREADS
-                                         : MO_BLOCK;
+    const int threads = k->sweep != NULL                  ? MO_SWEEP_THREADS
+                        : fold != NULL && !fold->parallel ? MO_FOLD_THREADS
+                                                          : MO_BLOCK;
     tb_mo_print(text,
-                "extern \"C\" __global__ void __launch_bounds__(%d) %s%d_%d("
-                "MO_PARAMETER(p%d_%d) p)\n{\n",
-                threads, prefix, f->index, number, f->index, number);
+                "extern \"C\" __global__ void __launch_bounds__(%d) %s@("
+                "MO_PARAMETER(p@) p)\n{\n",
+                threads, prefix);
     for (int32_t i = 0; i < k->arrays; i++)
         tb_mo_print(text, "    struct mo_array *const A%d = (struct mo_array *)&p.a[%d];\n",
                     k->array[i], i);
@@ -190,13 +211,13 @@ void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *k, const
     }
 }
 
-void tb_mo_emit_parameters(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
+void tb_mo_emit_parameters(mo_emit *e, const mo_kernel *k)
 {
-    tb_mo_print(
-        e->text,
-        "struct p%d_%d { mo_int from[3], to[3], total, rounds; unsigned long long *fault,"
-        " launch; union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
-        f->index, number, k->scalars > 0 ? k->scalars : 1, k->arrays > 0 ? k->arrays : 1);
+    tb_mo_print(e->text,
+                "struct p@ { mo_int from[3], to[3], total, rounds; unsigned long long *fault,"
+                " launch; void *part; union { double real; mo_int integer; } s[%d]; struct "
+                "mo_array a[%d]; };\n",
+                k->scalars > 0 ? k->scalars : 1, k->arrays > 0 ? k->arrays : 1);
 }
 
 void tb_mo_emit_iterators(mo_emit *e, const mo_loop *loop)
@@ -207,24 +228,23 @@ void tb_mo_emit_iterators(mo_emit *e, const mo_loop *loop)
             tb_mo_print(e->text, "    const mo_int v%d = p.from[0] + t;\n", v);
         else
             tb_mo_print(e->text,
-                        "    const mo_int v%d = p.from[%d] + mo_part(&t, p.to[%d] - p.from[%d] + 1,"
-                        " narrow);\n",
+                        "    const mo_int v%d = p.from[%d] + mo_part(&t, p.to[%d] - p.from[%d] + 1"
+                        ");\n",
                         v, d, d, d);
     }
 }
 
-static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
+static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k)
 {
     const mo_loop *loop = k->loop->loop;
     mo_text *text = e->text;
     e->function = f;
     e->loops = 0;
     e->depth = 1;
-    tb_mo_emit_parameters(e, f, k, number);
-    tb_mo_emit_head(e, f, k, "k", number);
+    tb_mo_emit_parameters(e, k);
+    tb_mo_emit_head(e, f, k, "k");
     tb_mo_print(
-        text, "    const int narrow = p.total < 2147483648LL;\n"
-              "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = &own;\n"
+        text, "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = &own;\n"
               "    for (mo_int t0 = blockIdx.x * (mo_int)blockDim.x + threadIdx.x; t0 < p.total;\n"
               "         t0 += (mo_int)gridDim.x * blockDim.x) {\n"
               "    mo_int t = t0; own.round = t0;\n");
@@ -268,18 +288,36 @@ void tb_mo_reach(const mo_function *f, bool *reached)
     reach_list(f->body, reached);
 }
 
-static void emit_any(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number)
+/* The text of one kernel, and of those that may stand in for it, with @ for its number. */
+static void emit_any(mo_emit *e, const mo_function *f, const mo_kernel *kernel)
 {
+    e->labels = 0;
     if (kernel->sweep != NULL) {
-        tb_mo_emit_sweep(e, f, kernel, number);
+        tb_mo_emit_sweep(e, f, kernel);
         return;
     }
-    if (kernel->loop->loop->fold != NULL) {
-        tb_mo_emit_fold(e, f, kernel, number);
+    const mo_fold *fold = kernel->loop->loop->fold;
+    if (fold != NULL) {
+        (fold->parallel ? tb_mo_emit_parallel : tb_mo_emit_fold)(e, f, kernel);
         return;
     }
-    emit_kernel(e, f, kernel, number);
-    if (kernel->product != NULL) tb_mo_emit_product(e, f, kernel, number);
+    emit_kernel(e, f, kernel);
+    if (kernel->product != NULL) tb_mo_emit_product(e, f, kernel);
+}
+
+/* The joins of the reductions side by side, a bit each. */
+static unsigned find_joins(mo_kernel *const *kernels, const mo_program *program)
+{
+    unsigned joins = 0;
+    for (int32_t f = 0; f < program->count; f++)
+        for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]);
+             k++) {
+            const mo_fold *fold = kernels[f][k].loop->loop->fold;
+            if (!kernels[f][k].fits || fold == NULL || !fold->parallel) continue;
+            for (int32_t q = 0; q < fold->count; q++)
+                joins |= 1u << tb_mo_join_number(fold->statement[q]->value);
+        }
+    return joins;
 }
 
 tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, mo_text *text,
@@ -288,19 +326,28 @@ tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, 
     enum { MOST_FUNCTIONS = 4096 };
     bool done[MOST_FUNCTIONS] = {false};
     mo_emit e = {.text = text, .on_card = true, .program = program};
+    mo_merge merge = {.text = text};
     if (program->count > MOST_FUNCTIONS)
         return tb_fail(error, TB_RESOURCE_EXHAUSTED, "more than %d functions", MOST_FUNCTIONS);
     append(text, HEAD, sizeof HEAD - 1);
     append(text, tb_mo_prelude, tb_mo_prelude_size());
     append(text, TAIL, sizeof TAIL - 1);
+    tb_mo_emit_joins(text, find_joins(kernels, program));
     for (int32_t f = 0; f < program->count; f++)
         for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]);
              k++)
             if (kernels[f][k].fits) emit_callees(&e, kernels[f][k].loop->body, done);
     for (int32_t f = 0; f < program->count; f++)
         for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]);
-             k++)
-            if (kernels[f][k].fits) emit_any(&e, program->functions[f], &kernels[f][k], k);
+             k++) {
+            mo_text own = {0};
+            if (!kernels[f][k].fits) continue;
+            e.text = &own;
+            emit_any(&e, program->functions[f], &kernels[f][k]);
+            kernels[f][k].number = tb_mo_merge(&merge, &own);
+            tb_bytes_free(&own.bytes);
+        }
+    tb_mo_merge_end(&merge);
     append(text, "", 1); /* NVRTC reads up to a zero */
     return text->failed ? tb_fail_memory(error, text->bytes.size, "generated code") : TB_OK;
 }

@@ -13,7 +13,7 @@ enum {
     MO_TILE = 64,
     MO_TENSOR_THREADS = 128
 };
-enum { MO_FOLD_THREADS = 512, MO_RESULT_WORD = 8 };
+enum { MO_FOLD_THREADS = 512, MO_RESULT_WORD = 8, MO_BRANCHES = 64, MO_JOINS = 5 };
 /* Sweeps: rows and columns of each array in a block's shared memory, threads of the block, reach of a
  * stencil, and most rounds of a launch. */
 enum { MO_SIDE = 32, MO_SWEEP_THREADS = 512, MO_SWEEP_REACH = 8, MO_SWEEP_STEPS = 64 };
@@ -25,7 +25,8 @@ typedef struct mo_kernel {
     int32_t scalar[MO_KERNEL_SCALARS]; /* variables that the nest reads and no round assigns */
     int32_t array[MO_KERNEL_ARRAYS];
     bool stored[MO_KERNEL_ARRAYS];
-    bool fits; /* false: more arrays or scalars than a launch takes */
+    bool fits;      /* false: more arrays or scalars than a launch takes */
+    int32_t number; /* of its text: kernels that do the same share one */
     /* a product of matrices: the loop over its inner dimension, and the factors; else NULL */
     const mo_s *product;
     int32_t left, right, result;
@@ -40,26 +41,40 @@ void tb_mo_list_kernels(const mo_function *f, mo_kernel *kernels);
 void tb_mo_reach(const mo_function *f, bool *reached);
 /* Finds out whether a kernel is a product of matrices: product.c. */
 void tb_mo_find_product(const mo_function *f, mo_kernel *kernel);
-/* The kernel t2_0 of a product, by tiles in shared memory, beside k2_0; and m2_0, by tensor cores, of
- * a function whose sums may be reordered. */
-void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
-/* The kernel r2_0 of a reduction; its results stand behind the failure. */
-void tb_mo_emit_fold(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
-/* The struct p2_0 of a launch's argument, and the values of the iterators of round t. */
-void tb_mo_emit_parameters(mo_emit *e, const mo_function *f, const mo_kernel *kernel,
-                           int32_t number);
+/* The kernel t0 of a product, by tiles in shared memory, beside k0; and m0, by tensor cores, of a
+ * function whose sums may be reordered. */
+void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
+/* The kernel r0 of a reduction; its results stand behind the failure. */
+void tb_mo_emit_fold(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
+/* The kernel k0 of a reduction side by side: parts of MO_BRANCHES rounds each. And what joins
+ * parts: functions, and the kernels g0, g1, ... of one block that join them to a result. */
+void tb_mo_emit_parallel(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
+void tb_mo_emit_joins(mo_text *text, unsigned joins);
+/* The join of a reduction v + x, min(v, x) or max(v, x). */
+int32_t tb_mo_join_number(const mo_x *x);
+/* The struct p0 of a launch's argument, and the values of the iterators of round t. */
+void tb_mo_emit_parameters(mo_emit *e, const mo_kernel *kernel);
 void tb_mo_emit_iterators(mo_emit *e, const mo_loop *loop);
-/* The kernel w2_0 of a sweep. */
-void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
+/* The kernel w0 of a sweep. */
+void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
 /* The scalars that a loop assigns, iterators included: by variable, up to the next call. */
 bool *tb_mo_find_assigned(const mo_s *loop, int32_t count);
 /* The first lines of a kernel: its name, and its variables from the launch's struct. */
-void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *kernel, const char *prefix,
-                     int32_t number);
-/* The text for NVRTC: device functions, then kernels; k2_0 is the first of function 2.
+void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *kernel, const char *prefix);
+/* The text for NVRTC: device functions, then kernels; sets the number of each kernel.
  * kernels[program->count]: NULL for a function that is not reached. */
 tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, mo_text *text,
                           tb_error *error);
+
+/* Texts of kernels, of which equal ones are kept once: merge.c. */
+typedef struct mo_merge {
+    mo_text *text; /* of all kernels, with numbers for the variables and for @ */
+    int32_t count, capacity;
+    mo_text *kept; /* as compared */
+} mo_merge;
+/* Adds the text of a kernel, if none is equal but for the numbers of variables; its number. */
+int32_t tb_mo_merge(mo_merge *merge, const mo_text *own);
+void tb_mo_merge_end(mo_merge *merge);
 
 /* A failure on the card: its key is launch, round, then place and kind; smaller is earlier. Behind the
  * key stand a lock, and what, a and b of MO_FAIL; from MO_RESULT_WORD on, the results of a reduction. */

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "modelica/card/driver.h"
-#include "modelica/card/kernels.h"
-#include "modelica/function.h"
+#include "modelica/arithmetic.h"
+#include "modelica/card/call.h"
 
 enum { LAUNCHES_BETWEEN_CHECKS = 250, KIND_TOO_LONG = 15 };
 enum { FAULT_BYTES = 8 * MO_FAULT_WORDS };
@@ -18,175 +17,7 @@ enum { SMALL_BYTES = 4096 }; /* below, the host copies its own arrays */
 /* rounds of loops inside a thread for each second of the call's limit, fewer than a card makes */
 static const double ROUNDS_A_SECOND = 5e7;
 
-/* The kernel of a product by tiles. */
-typedef struct mo_tiled {
-    cu_handle handle;
-    unsigned threads;
-} mo_tiled;
-
-/* Kernels of a function and of those that it calls; by the program's index, or NULL. */
-typedef struct mo_loaded {
-    int32_t function, count;
-    mo_kernel **kernels;
-    cu_handle module, **handle; /* of kernels, and of sweeps */
-    mo_tiled **tiled;
-    struct mo_loaded *next;
-} mo_loaded;
-
-struct mo_card_program {
-    mo_driver *driver;
-    mo_loaded *functions;
-};
-
-/* A call's view of the card. */
-struct mo_card {
-    mo_driver *driver;
-    const mo_program *program;
-    mo_loaded *functions;
-    int64_t launches;    /* since the last check */
-    cu_pointer *pointer; /* memory that the call holds */
-    int32_t pointers, capacity;
-    bool used;
-};
-
 static pthread_mutex_t one_call = PTHREAD_MUTEX_INITIALIZER;
-
-/* ---- loading ---- */
-
-static void free_loaded(mo_loaded *loaded, const mo_driver *driver)
-{
-    if (loaded == NULL) return;
-    if (loaded->module != NULL) driver->cuModuleUnload(loaded->module);
-    for (int32_t f = 0; f < loaded->count; f++) {
-        if (loaded->kernels != NULL) free(loaded->kernels[f]);
-        if (loaded->handle != NULL) free(loaded->handle[f]);
-        if (loaded->tiled != NULL) free(loaded->tiled[f]);
-    }
-    free(loaded->kernels);
-    free(loaded->handle);
-    free(loaded->tiled);
-    free(loaded);
-}
-
-/* lists the kernels of every function that a call reaches; their number, or -1 without memory */
-static int32_t list_kernels(const mo_program *program, const mo_function *f, mo_loaded *loaded)
-{
-    int32_t kernels = 0;
-    const size_t count = (size_t)program->count;
-    bool *reached = calloc(count, sizeof *reached);
-    loaded->kernels = calloc(count, sizeof *loaded->kernels);
-    loaded->handle = calloc(count, sizeof *loaded->handle);
-    loaded->tiled = calloc(count, sizeof *loaded->tiled);
-    loaded->count = program->count;
-    bool good = reached != NULL && loaded->kernels != NULL && loaded->handle != NULL &&
-                loaded->tiled != NULL;
-    if (good) tb_mo_reach(f, reached);
-    for (int32_t k = 0; k < program->count && good; k++) {
-        const mo_function *g = program->functions[k];
-        if (!reached[k] || g->kernels == 0) continue;
-        const size_t own = (size_t)tb_mo_kernel_count(g);
-        loaded->kernels[k] = calloc(own, sizeof **loaded->kernels);
-        loaded->handle[k] = calloc(own, sizeof **loaded->handle);
-        loaded->tiled[k] = calloc(own, sizeof **loaded->tiled);
-        good = loaded->kernels[k] != NULL && loaded->handle[k] != NULL && loaded->tiled[k] != NULL;
-        if (good) tb_mo_list_kernels(g, loaded->kernels[k]);
-        kernels += g->kernels;
-    }
-    free(reached);
-    return good ? kernels : -1;
-}
-
-static tb_status find_kernel(mo_driver *driver, mo_loaded *loaded, const mo_function *f, int32_t k,
-                             tb_error *error)
-{
-    const mo_kernel *kernel = &loaded->kernels[f->index][k];
-    char name[32];
-    if (!kernel->fits) return TB_OK;
-    const char kind = kernel->sweep != NULL ? 'w' : kernel->loop->loop->fold != NULL ? 'r' : 'k';
-    snprintf(name, sizeof name, "%c%d_%d", kind, f->index, k);
-    if (driver->cuModuleGetFunction(&loaded->handle[f->index][k], loaded->module, name) != 0)
-        return tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
-    if (kernel->product == NULL) return TB_OK;
-    mo_tiled *tiled = &loaded->tiled[f->index][k];
-    /* a card without tensor cores of this kind has no m2_0 */
-    snprintf(name, sizeof name, "m%d_%d", f->index, k);
-    tiled->threads = MO_TENSOR_THREADS;
-    if (f->reorder && driver->cuModuleGetFunction(&tiled->handle, loaded->module, name) == 0)
-        return TB_OK;
-    snprintf(name, sizeof name, "t%d_%d", f->index, k);
-    tiled->threads = MO_BLOCK;
-    if (driver->cuModuleGetFunction(&tiled->handle, loaded->module, name) != 0)
-        return tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
-    return TB_OK;
-}
-
-static tb_status load_function(mo_driver *driver, const mo_program *program, const mo_function *f,
-                               mo_loaded *loaded, tb_error *error)
-{
-    mo_text text = {0};
-    char *code = NULL;
-    size_t size = 0;
-    loaded->function = f->index;
-    const int32_t kernels = list_kernels(program, f, loaded);
-    if (kernels < 0) return tb_fail_memory(error, 0, "kernels");
-    if (kernels == 0) return TB_OK;
-    tb_status status = tb_mo_emit_cuda(program, loaded->kernels, &text, error);
-    if (status == TB_OK)
-        status = tb_mo_nvrtc_compile(driver, (const char *)text.bytes.base, driver->architecture,
-                                     &code, &size, error);
-    if (status == TB_OK && driver->cuModuleLoadData(&loaded->module, code) != 0)
-        status = tb_fail(error, TB_INTERNAL, "the card does not load generated code");
-    for (int32_t g = 0; g < program->count; g++) {
-        const mo_function *own = program->functions[g];
-        for (int32_t k = 0;
-             loaded->kernels[g] != NULL && k < tb_mo_kernel_count(own) && status == TB_OK; k++)
-            status = find_kernel(driver, loaded, own, k, error);
-    }
-    free(code);
-    tb_bytes_free(&text.bytes);
-    return status;
-}
-
-tb_status tb_mo_card_load(const mo_program *program, const mo_function *function,
-                          struct mo_card_program **loaded, struct mo_card **card,
-                          double *compile_seconds, tb_error *error)
-{
-    mo_driver *driver = NULL;
-    const double begin = tb_mo_seconds();
-    tb_status status = tb_mo_driver(&driver, error);
-    if (status != TB_OK) return status;
-    if (*loaded == NULL) *loaded = calloc(1, sizeof **loaded);
-    if (*loaded == NULL) return tb_fail_memory(error, 0, "kernels");
-    (*loaded)->driver = driver;
-    mo_loaded *found = (*loaded)->functions;
-    while (found != NULL && found->function != function->index) found = found->next;
-    if (found == NULL) {
-        found = calloc(1, sizeof *found);
-        if (found == NULL) return tb_fail_memory(error, 0, "kernels");
-        status = load_function(driver, program, function, found, error);
-        if (status != TB_OK) {
-            free_loaded(found, driver);
-            return status;
-        }
-        found->next = (*loaded)->functions;
-        (*loaded)->functions = found;
-        *compile_seconds = tb_mo_seconds() - begin;
-    }
-    *card = calloc(1, sizeof **card);
-    if (*card == NULL) return tb_fail_memory(error, 0, "a call on the card");
-    **card = (struct mo_card){.driver = driver, .program = program, .functions = found};
-    return TB_OK;
-}
-
-void tb_mo_card_unload(struct mo_card_program *loaded)
-{
-    if (loaded == NULL) return;
-    for (mo_loaded *f = loaded->functions, *next; f != NULL; f = next) {
-        next = f->next;
-        free_loaded(f, loaded->driver);
-    }
-    free(loaded);
-}
 
 /* ---- failures ---- */
 
@@ -330,7 +161,7 @@ bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from, int64_t place)
 /* The launch's argument, as the struct p0, p1, ... of the generated text. */
 typedef struct mo_parameters {
     int64_t from[3], to[3], total, rounds;
-    uint64_t fault, launch;
+    uint64_t fault, launch, part;
     /* scalars, then arrays */
     unsigned char rest[8 * MO_KERNEL_SCALARS + (8 + 8 * MO_RANK) * MO_KERNEL_ARRAYS];
 } mo_parameters;
@@ -392,6 +223,17 @@ static void close_launch(mo_run *run, const mo_frame *frame, const mo_kernel *k)
     run->poll(run);
 }
 
+/* parts of a reduction side by side, and words for them and for the parts that they join to */
+static int64_t parts_of(int64_t rounds)
+{
+    return (rounds + MO_BRANCHES - 1) / MO_BRANCHES;
+}
+
+static int64_t words_of(int64_t parts)
+{
+    return parts + parts / 32 + 8;
+}
+
 static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
                    const mo_tiled *tiled, mo_parameters *p)
 {
@@ -402,9 +244,11 @@ static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle f
     p->launch = (uint64_t)card->launches;
     p->rounds = most_rounds(run);
     fill(frame, k, p->rest);
-    int64_t blocks = (p->total + MO_BLOCK - 1) / MO_BLOCK;
+    const mo_fold *fold = k->loop->loop->fold;
+    const int64_t work = fold != NULL && fold->parallel ? parts_of(p->total) : p->total;
+    int64_t blocks = (work + MO_BLOCK - 1) / MO_BLOCK;
     unsigned threads = MO_BLOCK;
-    if (k->loop->loop->fold != NULL) {
+    if (fold != NULL && !fold->parallel) {
         blocks = 1;
         threads = MO_FOLD_THREADS;
     }
@@ -436,6 +280,70 @@ static void get_folds(mo_run *run, mo_frame *frame, const mo_fold *fold)
     check(run);
     for (int32_t q = 0; q < fold->count; q++)
         memcpy(&frame->slot[fold->variable[q]], &run->card->driver->fault[MO_RESULT_WORD + q], 8);
+}
+
+/* The argument of a kernel that joins parts, as the struct of the generated text. */
+typedef struct mo_parts {
+    uint64_t part, result;
+    int64_t count;
+} mo_parts;
+
+static void launch_joins(mo_run *run, const mo_loaded *loaded, const mo_fold *fold,
+                         const mo_parameters *p)
+{
+    mo_driver *d = run->card->driver;
+    const int64_t count = parts_of(p->total);
+    for (int32_t q = 0; q < fold->count; q++) {
+        mo_parts parts = {.part = p->part + 8 * (uint64_t)(q * words_of(count)),
+                          .result = d->card_fault + 8 * (uint64_t)(MO_RESULT_WORD + q),
+                          .count = count};
+        void *parameters[] = {&parts};
+        const cu_handle join = loaded->join[tb_mo_join_number(fold->statement[q]->value)];
+        if (d->cuLaunchKernel(join, 1, 1, 1, MO_FOLD_THREADS, 1, 1, 0, d->stream, parameters,
+                              NULL) != 0)
+            lost(run, "a launch");
+    }
+}
+
+/* What the rounds reduced to, joined with the value that each variable had before. */
+static void take_folds(mo_run *run, mo_frame *frame, const mo_fold *fold)
+{
+    mo_slot old[MO_FOLDS];
+    for (int32_t q = 0; q < fold->count; q++) old[q] = frame->slot[fold->variable[q]];
+    get_folds(run, frame, fold);
+    for (int32_t q = 0; q < fold->count; q++) {
+        const mo_s *s = fold->statement[q];
+        mo_slot *slot = &frame->slot[fold->variable[q]];
+        if (s->tree > 0)
+            tb_mo_tree_of(frame, s)->part[0] = slot->real;
+        else if (s->value->op == MO_X_ADD)
+            slot->real = old[q].real + slot->real;
+        else if (s->value->base == MO_T_REAL)
+            slot->real = s->value->op == MO_X_MINIMUM ? mo_min_real(old[q].real, slot->real)
+                                                      : mo_max_real(old[q].real, slot->real);
+        else
+            slot->integer = s->value->op == MO_X_MINIMUM
+                                ? mo_min_integer(old[q].integer, slot->integer)
+                                : mo_max_integer(old[q].integer, slot->integer);
+    }
+}
+
+static void reduce(mo_run *run, mo_frame *frame, const mo_kernel *k, const mo_loaded *loaded,
+                   cu_handle function, mo_parameters *p)
+{
+    const mo_fold *fold = k->loop->loop->fold;
+    if (fold->parallel)
+        p->part = take(run, 8 * (size_t)(fold->count * words_of(parts_of(p->total))));
+    launch(run, frame, k, function, NULL, p);
+    if (fold->parallel) {
+        launch_joins(run, loaded, fold, p);
+        /* a check at the end of the launch came before the joins: another one fetches their results */
+        if (run->card->launches == 0) run->card->launches = 1;
+        release(run->card, p->part);
+        take_folds(run, frame, fold);
+    } else {
+        get_folds(run, frame, fold);
+    }
 }
 
 /* ---- sweeps ---- */
@@ -523,11 +431,18 @@ static bool run_sweep(mo_run *run, mo_frame *frame, const mo_s *s, const mo_kern
                       cu_handle function)
 {
     const mo_sweep *sweep = k->sweep;
-    const int64_t from = tb_mo_evaluate_integer(run, frame, s->value);
+    int64_t from = tb_mo_evaluate_integer(run, frame, s->value);
     const int64_t to = tb_mo_evaluate_integer(run, frame, s->limit);
     mo_sweep_parameters p = {.rounds = most_rounds(run)};
-    if (!k->fits || to <= from || to - from >= INT64_C(1) << 62) return false;
-    if (!open_sweep(run, frame, sweep, &p)) return false;
+    if (!k->fits || to <= from || to > INT64_MAX / 2 || from < -INT64_MAX / 2) return false;
+    if (sweep->settles) {
+        tb_mo_interpret_rounds(run, frame, s, from, from);
+        from++;
+    }
+    if (!open_sweep(run, frame, sweep, &p)) {
+        if (sweep->settles) tb_mo_interpret_rounds(run, frame, s, from, to);
+        return sweep->settles;
+    }
     for (int32_t i = 0; i < sweep->arrays; i++)
         p.out[i] = take(run, (size_t)frame->slot[sweep->array[i]].array->bytes);
     const int32_t most = steps_of_launch(sweep);
@@ -569,8 +484,10 @@ bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
     for (int32_t i = 0; i < k->arrays; i++)
         if (frame->slot[k->array[i]].array->bytes == 0) return false;
     if (loop->fold != NULL && is_small(frame, k, p.total)) return false;
-    launch(run, frame, k, loaded->handle[f][loop->number], &loaded->tiled[f][loop->number], &p);
-    if (loop->fold != NULL) get_folds(run, frame, loop->fold);
+    if (loop->fold != NULL)
+        reduce(run, frame, k, loaded, loaded->handle[f][loop->number], &p);
+    else
+        launch(run, frame, k, loaded->handle[f][loop->number], &loaded->tiled[f][loop->number], &p);
     return true;
 }
 

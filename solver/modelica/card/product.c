@@ -156,13 +156,12 @@ static void append(mo_text *text, const char *piece, size_t size)
     if (tb_bytes_append(&text->bytes, piece, size) != TB_OK) text->failed = true;
 }
 
-static void emit_tiles(mo_emit *e, const mo_function *f, const mo_kernel *k, const char *prefix,
-                       int32_t number)
+static void emit_tiles(mo_emit *e, const mo_function *f, const mo_kernel *k, const char *prefix)
 {
     const mo_loop *nest = k->loop->loop;
     e->function = f;
     e->loops = 0;
-    tb_mo_emit_head(e, f, k, prefix, number);
+    tb_mo_emit_head(e, f, k, prefix);
     tb_mo_print(e->text, "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = "
                          "&own;\n    const mo_int depth = ");
     tb_mo_emit_expression(e, k->product->limit);
@@ -172,14 +171,14 @@ static void emit_tiles(mo_emit *e, const mo_function *f, const mo_kernel *k, con
                 k->left, k->right, k->result);
 }
 
-void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
+void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *k)
 {
     append(e->text, TILES, sizeof TILES - 1);
-    emit_tiles(e, f, k, "t", number);
+    emit_tiles(e, f, k, "t");
     append(e->text, IN_ORDER, sizeof IN_ORDER - 1);
     if (!f->reorder) return;
     tb_mo_print(e->text, "#if __CUDA_ARCH__ >= 900\n");
-    emit_tiles(e, f, k, "m", number);
+    emit_tiles(e, f, k, "m");
     append(e->text, BY_TENSOR_CORES, sizeof BY_TENSOR_CORES - 1);
     tb_mo_print(e->text, "#endif\n\n");
 }

@@ -58,6 +58,12 @@ static void emit_part(mo_emit *e, const mo_function *f, const mo_sweep *sweep, i
 {
     mo_text *text = e->text;
     const mo_s *s = sweep->part[part];
+    if (s->op == MO_S_ALLOCATE) {
+        tb_mo_print(text,
+                    "        %s            S%d[e] = 0;\n        }\n        __syncthreads();\n",
+                    EACH, s->variable);
+        return;
+    }
     if (s->op == MO_S_COPY) {
         tb_mo_print(text, "        %s            S%d[e] = S%d[e];\n        }\n", EACH, s->variable,
                     s->source);
@@ -94,7 +100,7 @@ static void emit_part(mo_emit *e, const mo_function *f, const mo_sweep *sweep, i
                 low[0], high[0], low[1], high[1]);
 }
 
-void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
+void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k)
 {
     const mo_sweep *sweep = k->sweep;
     mo_text *text = e->text;
@@ -104,14 +110,12 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k, int3
     tb_mo_print(text,
                 "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n",
                 MO_SIDE, MO_SWEEP_THREADS);
-    tb_mo_print(
-        text,
-        "struct p%d_%d { int ends[%d][4], steps, rows, columns, unused; mo_int first, rounds;"
-        " unsigned long long *fault, launch; double *out[%d];"
-        " union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
-        f->index, number, MO_SWEEP_PARTS, MO_SWEEP_ARRAYS, k->scalars > 0 ? k->scalars : 1,
-        k->arrays);
-    tb_mo_emit_head(e, f, k, "w", number);
+    tb_mo_print(text,
+                "struct p@ { int ends[%d][4], steps, rows, columns, unused; mo_int first, rounds;"
+                " unsigned long long *fault, launch; double *out[%d];"
+                " union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
+                MO_SWEEP_PARTS, MO_SWEEP_ARRAYS, k->scalars > 0 ? k->scalars : 1, k->arrays);
+    tb_mo_emit_head(e, f, k, "w");
     for (int32_t a = 0; a < sweep->arrays; a++)
         tb_mo_print(text, "    __shared__ double S%d[MO_SIDE * MO_SIDE];\n", sweep->array[a]);
     tb_mo_print(text,

@@ -228,11 +228,20 @@ mo_s *tb_mo_s(mo_build *b, mo_s_op op, mo_place place)
     return s;
 }
 
-void tb_mo_s_assign(mo_build *b, int32_t variable, const mo_x *x, mo_place place)
+mo_s *tb_mo_s_assign(mo_build *b, int32_t variable, const mo_x *x, mo_place place)
 {
     mo_s *s = tb_mo_s(b, MO_S_ASSIGN, place);
     s->variable = variable;
     s->value = b->function->variables[variable].base == MO_T_REAL ? tb_mo_x_cast(b, x) : x;
+    return s;
+}
+
+void tb_mo_s_make_tree(mo_build *b, mo_s *open, mo_s *add, mo_s *close)
+{
+    open->tree = add->tree = close->tree = ++b->function->trees;
+    open->tree_step = MO_TREE_OPEN;
+    add->tree_step = MO_TREE_ADD;
+    close->tree_step = MO_TREE_CLOSE;
 }
 
 /* the number of a message */

@@ -134,7 +134,10 @@ int32_t tb_mo_temporary(mo_build *b, mo_base base, int32_t rank, mo_place place)
 const mo_x *tb_mo_hoist(mo_build *b, const mo_x *x);
 
 mo_s *tb_mo_s(mo_build *b, mo_s_op op, mo_place place);
-void tb_mo_s_assign(mo_build *b, int32_t variable, const mo_x *x, mo_place place);
+mo_s *tb_mo_s_assign(mo_build *b, int32_t variable, const mo_x *x, mo_place place);
+/* Makes three assignments, total := 0, total := total + term and total := total behind the loops, the
+ * steps of a sum by a tree. */
+void tb_mo_s_make_tree(mo_build *b, mo_s *open, mo_s *add, mo_s *close);
 void tb_mo_s_assert(mo_build *b, const mo_x *condition, tb_status status, mo_place place,
                     const char *message);
 void tb_mo_s_allocate(mo_build *b, int32_t variable, int32_t rank, const mo_x *const *size,

@@ -135,6 +135,9 @@ int32_t tb_mo_materialise(mo_build *b, const mo_value *value)
         return value->lazy->variable;
     const int32_t variable = tb_mo_temporary(b, value->type.base, value->rank, value->place);
     tb_mo_s_allocate(b, variable, value->rank, value->size, value->place);
+    for (int32_t d = 0; d < value->rank && !b->source->failed; d++)
+        if (tb_mo_x_stable(b, value->size[d]))
+            b->function->variables[variable].size[d] = value->size[d];
     const mo_lazy target = {.kind = MO_L_VARIABLE,
                             .base = value->type.base,
                             .variable = variable,

@@ -7,7 +7,7 @@ enum { MOST_ARGUMENTS = 16 };
 
 /* ---- products ---- */
 
-/* sum over k of p[.., k] q[k, ..] in ascending order, into a variable of rank p.rank + q.rank - 2 */
+/* sum over k of p[.., k] q[k, ..], in ascending order but for two vectors, into a variable of rank p.rank + q.rank - 2 */
 mo_value tb_mo_multiply(mo_build *b, mo_value p, mo_value q, mo_place place)
 {
     const mo_base base =
@@ -29,9 +29,9 @@ mo_value tb_mo_multiply(mo_build *b, mo_value p, mo_value q, mo_place place)
     const int32_t result = rank > 0 ? tb_mo_temporary(b, base, rank, place) : total;
     if (rank > 0) tb_mo_s_allocate(b, result, rank, size, place);
     for (int32_t d = 0; d < rank; d++) index[d] = tb_mo_open_loop(b, size[d], place, &outer[d]);
-    tb_mo_s_assign(b, total,
-                   base == MO_T_REAL ? tb_mo_x_real(b, 0, place) : tb_mo_x_integer(b, 0, place),
-                   place);
+    mo_s *start = tb_mo_s_assign(
+        b, total, base == MO_T_REAL ? tb_mo_x_real(b, 0, place) : tb_mo_x_integer(b, 0, place),
+        place);
     const mo_x *k = tb_mo_open_loop(b, q.size[0], place, &inner);
     const mo_x *left[2] = {p.rank == 2 ? index[0] : k, k};
     const mo_x *right[2] = {k, q.rank == 2 ? index[rank - 1] : NULL};
@@ -42,11 +42,12 @@ mo_value tb_mo_multiply(mo_build *b, mo_value p, mo_value q, mo_place place)
         y = tb_mo_x_cast(b, y);
     }
     const mo_x *term = tb_mo_x_apply(b, MO_X_MULTIPLY, base, place, x, y, NULL);
-    tb_mo_s_assign(
-        b, total,
-        tb_mo_x_apply(b, MO_X_ADD, base, place, tb_mo_x_variable(b, total, place), term, NULL),
-        place);
+    const mo_x *read = tb_mo_x_variable(b, total, place);
+    mo_s *step =
+        tb_mo_s_assign(b, total, tb_mo_x_apply(b, MO_X_ADD, base, place, read, term, NULL), place);
     tb_mo_close(b, inner);
+    if (rank == 0 && base == MO_T_REAL)
+        tb_mo_s_make_tree(b, start, step, tb_mo_s_assign(b, total, read, place));
     if (rank == 0) return tb_mo_scalar(tb_mo_x_variable(b, total, place));
     mo_s *s = tb_mo_s(b, MO_S_STORE, place);
     s->variable = result;

@@ -275,12 +275,13 @@ mo_value tb_mo_lower_reduction(mo_build *b, const mo_node *node, const char *nam
     const int32_t total = tb_mo_temporary(b, base, 0, place);
     start->variable = total;
     start->value = initial(b, op, base, place);
-    tb_mo_s_assign(b, total,
-                   tb_mo_x_apply(b, op, base, place, tb_mo_x_variable(b, total, place), x, NULL),
-                   place);
+    const mo_x *read = tb_mo_x_variable(b, total, place);
+    mo_s *step = tb_mo_s_assign(b, total, tb_mo_x_apply(b, op, base, place, read, x, NULL), place);
     if (iterators)
         close_nest(b, &nest);
     else
         for (int32_t d = value.rank; d-- > 0;) tb_mo_close(b, outer[d]);
+    if (op == MO_X_ADD && base == MO_T_REAL)
+        tb_mo_s_make_tree(b, start, step, tb_mo_s_assign(b, total, read, place));
     return tb_mo_scalar(tb_mo_x_variable(b, total, place));
 }

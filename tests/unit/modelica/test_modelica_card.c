@@ -1,31 +1,11 @@
 /* Kernels of the models in tests/data/modelica on a played card: the same bytes as the interpreter
  * and compiled C, and failures with their place. */
 #include <check.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common_modelica.h"
-
-/* The driver and NVRTC are found by their names once libraries of these names are loaded. */
-static void play_card(void)
-{
-    static const char *const NAMES[] = {"played_cuda.so", "played_nvrtc.so"};
-    const char *build = getenv("TRIBO_BUILD");
-    char self[512] = "";
-    if (build == NULL && readlink("/proc/self/exe", self, sizeof self - 1) > 0) {
-        char *tests = strstr(self, "/tests/unit/");
-        if (tests != NULL) *tests = '\0';
-        build = self;
-    }
-    for (int k = 0; k < 2; k++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/tests/plugin/modelica/%s", build, NAMES[k]);
-        ck_assert_msg(dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL, "%s", dlerror());
-    }
-}
 
 static char *read_text(const char *path)
 {
@@ -35,46 +15,6 @@ static char *read_text(const char *path)
     ck_assert_uint_gt(fread(text, 1, (1 << 16) - 1, file), 0);
     fclose(file);
     return text;
-}
-
-static tb_function_value real_array(int32_t rank, const int64_t *size, double base, double noise)
-{
-    tb_function_value value = {.type = TB_FUNCTION_REAL, .rank = rank};
-    size_t count = 1;
-    uint32_t seed = 7;
-    for (int32_t d = 0; d < rank; d++) {
-        value.size[d] = size[d];
-        count *= (size_t)size[d];
-    }
-    double *data = calloc(count, sizeof *data);
-    for (size_t k = 0; k < count; k++) {
-        seed = seed * 1664525u + 1013904223u;
-        data[k] = base + noise * ((double)(seed >> 8) / 16777216.0 - 0.5);
-    }
-    value.data = data;
-    return value;
-}
-
-static tb_function_value grid(int64_t m, int64_t n, double base, double noise)
-{
-    return real_array(2, (int64_t[]){m, n}, base, noise);
-}
-
-static tb_function_value line_of(int64_t n, double base)
-{
-    return real_array(1, &n, base, 0);
-}
-
-static tb_function_value number(double x)
-{
-    return real_array(0, NULL, x, 0);
-}
-
-static tb_function_value whole(int64_t x)
-{
-    int64_t *data = malloc(sizeof *data);
-    *data = x;
-    return (tb_function_value){.type = TB_FUNCTION_INTEGER, .data = data};
 }
 
 /* Calls a function by all back ends and compares the bytes of the outputs. */

@@ -8,20 +8,6 @@
 
 #include "common_modelica.h"
 
-static tb_function_value number(double x)
-{
-    double *data = malloc(sizeof *data);
-    *data = x;
-    return (tb_function_value){.type = TB_FUNCTION_REAL, .data = data};
-}
-
-static tb_function_value steps(int64_t n)
-{
-    int64_t *data = malloc(sizeof *data);
-    *data = n;
-    return (tb_function_value){.type = TB_FUNCTION_INTEGER, .data = data};
-}
-
 static tb_function_value three(double a, double b, double c)
 {
     double *data = malloc(3 * sizeof *data);
@@ -65,7 +51,7 @@ START_TEST(each_method_has_its_factor)
     const double factor[] = {1 + z, 1 + z + z * z / 2,
                              1 + z + z * z / 2 + z * z * z / 6 + z * z * z * z / 24, 1 / (1 - z)};
     for (int m = 0; m < 4; m++) {
-        tb_function_value inputs[] = {three(1, -2, 3), number(-0.5), number(0.5), steps(3)};
+        tb_function_value inputs[] = {three(1, -2, 3), number(-0.5), number(0.5), whole(3)};
         tb_function_value x = {0};
         integrate(SOURCE, (tb_function_method)m, inputs, 4, &x);
         for (int k = 0; k < 3; k++)
@@ -81,7 +67,7 @@ START_TEST(implicit_euler_bears_stiff_and_nonlinear_rates)
     static const char STIFF[] =
         "function rates input Real x[:]; output Real dx[size(x, 1)]; "
         "algorithm dx := {-1e6 * x[1], -x[2] * x[2] * x[2], -1e6 * (x[3] - x[1])}; end rates;";
-    tb_function_value inputs[] = {three(1, 2, 3), number(0.01), steps(1)}, x = {0};
+    tb_function_value inputs[] = {three(1, 2, 3), number(0.01), whole(1)}, x = {0};
     integrate(STIFF, TB_FUNCTION_IMPLICIT_EULER, inputs, 3, &x);
     const double first = 1 / (1 + 1e4), second = value_at(&x, 1);
     check_near(value_at(&x, 0), first, 1e-10);
@@ -92,7 +78,7 @@ START_TEST(implicit_euler_bears_stiff_and_nonlinear_rates)
     /* a pendulum's two states, which its rates exchange: (I - dt J) is 2 x 2 */
     static const char COUPLED[] = "function rates input Real p; input Real v; output Real dp; "
                                   "output Real dv; algorithm dp := v; dv := -9 * p; end rates;";
-    tb_function_value two[] = {number(1), number(0), number(0.5), steps(1)}, out[2] = {{0}};
+    tb_function_value two[] = {number(1), number(0), number(0.5), whole(1)}, out[2] = {{0}};
     integrate(COUPLED, TB_FUNCTION_IMPLICIT_EULER, two, 4, out);
     check_near(value_at(&out[0], 0), 1 / (1 + 0.25 * 9), 1e-10);
     check_near(value_at(&out[1], 0), -0.5 * 9 / (1 + 0.25 * 9), 1e-10);
