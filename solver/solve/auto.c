@@ -28,6 +28,7 @@
  * way that ended the solve. */
 #include "base/team.h"
 #include "contact/judge.h"
+#include "solve/islands.h"
 #include "solve/newton/newton_internal.h"
 
 #include <string.h>
@@ -445,11 +446,10 @@ TB_STATIC tb_status auto_begin_again(tb_choice *choice, tb_warm_start *warm)
     return auto_run(choice, TB_RUN_NEWTON, warm, choice->limit, &ended);
 }
 
-TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
-                                  tb_warm_start *warm, tb_solution *solution)
+/* A problem as a whole. */
+TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options *options,
+                               tb_warm_start *warm, tb_solution *solution)
 {
-    /* the theses' own tests look at the change by a sweep, and there is no choice */
-    if (options->stop != TB_STOP_RESIDUAL) return tb_solve_sor(problem, options, warm, solution);
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
     tb_choice choice = {.problem = problem,
                         .options = options,
@@ -492,6 +492,87 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
         tb_problem_statuses(problem, solution->lambda, solution->statuses);
         memcpy(solution->solver, choice.best_solver, sizeof solution->solver);
     }
+    tb_arena_return_to(warm->scratch, mark);
+    return status;
+}
+
+/* ---- islands ---- */
+
+/* Sums of what islands learn, weighted by their rows. */
+typedef struct tb_learned {
+    double rows, sweeps, steps, price, newton;   /* sums */
+    double with_sweeps, with_price, with_newton; /* rows of islands that know the number */
+    double pull;                                 /* of the largest island */
+    int32_t largest;                             /* its rows */
+} tb_learned;
+
+TB_STATIC void add_learned(tb_learned *all, const tb_solve_history *own, int32_t rows)
+{
+    all->rows += rows;
+    all->sweeps += rows * own->sweeps;
+    all->steps += rows * own->steps;
+    all->price += rows * own->price;
+    all->newton += rows * own->newton;
+    if (own->sweeps > 0) all->with_sweeps += rows;
+    if (own->price > 0) all->with_price += rows;
+    if (own->newton > 0) all->with_newton += rows;
+    if (rows <= all->largest) return;
+    all->largest = rows;
+    all->pull = own->pull;
+}
+
+TB_STATIC double mean_over(double sum, double rows)
+{
+    return rows > 0 ? sum / rows : 0;
+}
+
+/* Each island by itself. All begin with the world's history, and the mean of what they learn is the
+ * next one: no island's choice depends on another's. */
+TB_STATIC tb_status auto_solve_apart(const tb_islands *islands, const tb_solve_options *options,
+                                     const tb_warm_start *warm, tb_solution *solution)
+{
+    tb_learned all;
+    memset(&all, 0, sizeof all);
+    tb_islands_begin(solution);
+    for (int32_t i = 0; i < islands->number; i++) {
+        tb_problem problem;
+        tb_solution part;
+        tb_solve_history history;
+        tb_warm_start start = *warm;
+        tb_islands_open(islands, i, &problem, &start, &part);
+        if (warm->history) {
+            history = *warm->history;
+            start.history = &history;
+        }
+        const tb_status status = auto_solve(&problem, options, &start, &part);
+        if (status != TB_OK) return status;
+        tb_islands_close(islands, i, &part, solution);
+        if (warm->history) add_learned(&all, &history, problem.number_of_rows);
+    }
+    if (warm->history) {
+        warm->history->sweeps = mean_over(all.sweeps, all.with_sweeps);
+        warm->history->steps = mean_over(all.steps, all.rows);
+        warm->history->price = mean_over(all.price, all.with_price);
+        warm->history->newton = mean_over(all.newton, all.with_newton);
+        warm->history->pull = all.pull;
+    }
+    return tb_problem_judge(islands->problem, solution->lambda,
+                            solution->has_fine ? solution->fine : NULL, warm->scratch,
+                            solution->whitened, solution->xi, &solution->residuals);
+}
+
+TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
+                                  tb_warm_start *warm, tb_solution *solution)
+{
+    /* the theses' own tests look at the change by a sweep, and there is no choice */
+    if (options->stop != TB_STOP_RESIDUAL) return tb_solve_sor(problem, options, warm, solution);
+    const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
+    tb_islands islands;
+    tb_status status = tb_islands_find(problem, options, warm, solution, &islands);
+    if (status == TB_OK && islands.number > 0)
+        status = auto_solve_apart(&islands, options, warm, solution);
+    else if (status == TB_OK)
+        status = auto_solve(problem, options, warm, solution);
     tb_arena_return_to(warm->scratch, mark);
     return status;
 }

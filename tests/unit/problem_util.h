@@ -79,6 +79,31 @@ static inline void made_random(made_problem *m, uint64_t seed, int32_t contacts,
     }
 }
 
+/* The same with bodies in groups that share no contact: body b is of group b % groups, and contacts
+ * take turns between the groups. */
+static inline void made_groups(made_problem *m, uint64_t seed, int32_t contacts, int32_t bodies,
+                               int32_t groups, double mu)
+{
+    tb_random random = tb_random_stream(seed, 78);
+    made_begin(m, 6 * bodies);
+    static double motion[MADE_ROWS * 2];
+    for (int32_t i = 0; i < 6 * bodies; i++) motion[i] = tb_random_normal(&random);
+    for (int32_t i = 0; i < contacts; i++) {
+        const int32_t a = i % bodies;
+        const int32_t other = (a + groups) % bodies, b = other % groups == a % groups ? other : a;
+        const bool two = b != a && i % 5 != 0;
+        double y[36], c[3];
+        for (int k = 0; k < 36; k++) y[k] = tb_random_normal(&random);
+        const int width = two ? 12 : 6;
+        for (int k = 0; k < 3; k++) {
+            c[k] = 0;
+            for (int j = 0; j < width; j++)
+                c[k] += y[k * width + j] * motion[j < 6 ? 6 * a + j : 6 * b + j - 6];
+        }
+        made_add(m, TB_LAW_COULOMB, 3, TB_R(mu), 6 * a, 6, 6 * b, two ? 6 : 0, y, c);
+    }
+}
+
 /* The same problem with its G given dense. free(dense) when done. */
 static inline void made_given(made_problem *given, const made_problem *from)
 {

@@ -57,6 +57,7 @@
 #include "solve/newton/newton_system.c"
 #include "solve/newton/newton_sets.c"
 #include "solve/newton/newton.c"
+#include "solve/islands.c"
 #include "solve/auto.c"
 #include "qp/bounded_factor.c"
 #include "qp/bounded_qp.c"

@@ -373,6 +373,45 @@ START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
 }
 END_TEST
 
+/* Four stacks of three boxes: 72 dofs in four islands. */
+static tb_model *stacks(void)
+{
+    char text[4096];
+    size_t n =
+        (size_t)snprintf(text, sizeof text, "<mujoco><worldbody><geom type='plane' size='0 0 1'/>");
+    for (int i = 0; i < 12; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "<body pos='%g %g %g' euler='0 0 %d'><freejoint/>"
+                              "<geom type='box' size='.1 .08 .05'/></body>",
+                              i % 4 * 0.5 + 0.03 * (i / 4), 0.02 * i, 0.0502 + 0.101 * (i / 4),
+                              7 * i);
+    snprintf(text + n, sizeof text - n, "</worldbody></mujoco>");
+    tb_error error;
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    TEST_OK(tb_scene_load_mjcf(text, strlen(text), "stacks.xml", NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+START_TEST(islands_have_the_bytes_of_the_library_whatever_the_team)
+{
+    static const int32_t LANES[] = {0, 1, 8, 32};
+    tb_model *model = stacks();
+    for (int k = 0; k < 8; k++) {
+        tb_step_options options = tb_step_defaults();
+        options.precision = k & 1 ? TB_FLOAT : TB_DOUBLE;
+        options.scheme = k < 4 ? TB_SCHEME_STEWART_TRINKLE : TB_SCHEME_MOREAU;
+        options.report_energy = true;
+        lanes = LANES[k % 4];
+        compare(model, &options, k < 4 ? 3 : 40, lanes == 0 ? 60 : lanes == 32 ? 2 : 6);
+    }
+    lanes = 0;
+    tb_model_destroy(model);
+}
+END_TEST
+
 /* ---- small worlds ---- */
 
 static double largest_difference(const double *a, const double *b, int32_t count)
@@ -624,6 +663,7 @@ TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
           merged_points_have_the_bytes_of_the_library_whatever_the_team,
           teams_of_any_size_have_the_bytes_of_the_library,
+          islands_have_the_bytes_of_the_library_whatever_the_team,
           a_warp_comes_to_the_answer_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,
           too_little_memory_is_told_and_changes_nothing,

@@ -259,6 +259,20 @@ START_TEST(newton_and_auto_by_a_team_leave_the_bytes_of_one)
 }
 END_TEST
 
+/* Islands of a problem with many dofs are solved apart. */
+START_TEST(islands_by_a_team_leave_the_bytes_of_one)
+{
+    for (int k = 0; k < 3; k++) {
+        tb_solve_options options = made_options("auto", TOLERANCE);
+        options.maximum_iterations = k == 0 ? 20 : 60;
+        made_groups(&made, 20 + (uint64_t)k, 30, 12, 2 + 2 * k, 0.6);
+        if (k == 1) made.problem.compliance = made.compliance;
+        if (k == 1) made.compliance[7] = TB_R(0.1);
+        compare_twice(&made.problem, &options, "islands");
+    }
+}
+END_TEST
+
 /* Laws that it takes, of one run of dofs or two; and problems on which its turns go round. */
 START_TEST(staggered_projections_by_a_team_leave_the_bytes_of_one)
 {
@@ -331,6 +345,7 @@ END_TEST
 TEST_MAIN(gauss_seidel_by_a_team_leaves_the_bytes_of_one, jacobi_by_a_team_leaves_the_bytes_of_one,
           every_stop_test_is_the_team_s_too, a_given_matrix_is_the_team_s_too,
           divergence_is_the_team_s_too, newton_and_auto_by_a_team_leave_the_bytes_of_one,
+          islands_by_a_team_leave_the_bytes_of_one,
           staggered_projections_by_a_team_leave_the_bytes_of_one,
           fast_memory_holds_what_newton_factors_and_changes_no_byte,
           fast_memory_holds_factors_of_staggered_projections_and_changes_no_byte)
