@@ -294,6 +294,7 @@ tb_status db_open(const db_options *options, db **opened, tb_error *error)
     store->retain_unused_bytes = options->retain_unused_bytes;
     store->retain_jobs_bytes = options->retain_jobs_bytes;
     store->retain_recordings_bytes = options->retain_recordings_bytes;
+    store->retain_trajectories_bytes = options->retain_trajectories_bytes;
     store->outbox = options->outbox;
     store->session_snapshots = options->session_snapshots;
     store->session_snapshots_bytes = options->session_snapshots_bytes;

@@ -45,7 +45,8 @@ typedef struct db_options {
     uint64_t retain_unused_bytes;
     uint64_t
         retain_jobs_bytes; /* bound on results of ended grasp jobs; oldest first; 0: no bound */
-    uint64_t retain_recordings_bytes; /* bound on recordings; oldest first; 0: no bound */
+    uint64_t retain_recordings_bytes;   /* bound on recordings; oldest first; 0: no bound */
+    uint64_t retain_trajectories_bytes; /* likewise on trajectories of grasp jobs */
     bool outbox;   /* runs and benchmarks are noted for a fleet's database: outbox.h */
     bool existing; /* NOT_FOUND where there is none, instead of a new one */
     /* Opens the store without lock, version change or mark, whether or not another process holds
@@ -331,7 +332,18 @@ typedef struct db_grasp_job {
     int32_t grasps, results, held, uncertified;
     int64_t result_bytes, create_time_us, end_time_us; /* end 0: running */
     char message[256];
+    /* trajectories written, with those that retention has deleted since, and chosen ones that were
+     * left out */
+    int32_t trajectories, trajectories_left_out;
+    int64_t trajectory_bytes;
+    db_sha256 scene; /* draws them; zeros: the job keeps none */
 } db_grasp_job;
+
+typedef struct db_grasp_trajectory {
+    int32_t pose, copy;
+    unsigned char *bytes; /* NULL in a list */
+    size_t size;
+} db_grasp_trajectory;
 
 typedef struct db_grasp_result {
     db_id job;
@@ -340,6 +352,9 @@ typedef struct db_grasp_result {
     int32_t uncertified; /* likewise, trials */
     unsigned char *bytes;
     size_t size;
+    /* written alone, with the result or not at all */
+    const db_grasp_trajectory *trajectories;
+    int32_t number_of_trajectories, trajectories_left_out;
 } db_grasp_result;
 
 /* A running job; copies the request. `done` is called once it is durable. */
@@ -347,7 +362,7 @@ tb_status db_put_grasp_job(db *, const db_grasp_job *, const void *request, size
                            void *context, tb_error *);
 /* Takes id, status, end_time_us and message; nothing changes where the job has ended before. */
 tb_status db_end_grasp_job(db *, const db_grasp_job *, tb_error *);
-/* Copies the bytes. A result that is there already stays. */
+/* Copies all bytes. A result that is there already stays, with its trajectories. */
 tb_status db_put_grasp_result(db *, const db_grasp_result *, tb_error *);
 tb_status db_get_grasp_job(db *, const db_id *, db_grasp_job *, tb_error *);
 /* malloc'ed bytes. */
@@ -366,5 +381,12 @@ tb_status db_list_open_grasp_jobs(db *, int64_t after, db_grasp_job *, int64_t *
 /* Results in the order of the poses from `first` on; bytes malloc'ed. */
 tb_status db_list_grasp_results(db *, const db_id *job, int32_t first, db_grasp_result *,
                                 int32_t capacity, int32_t *count, tb_error *);
+/* malloc'ed bytes; NOT_FOUND. */
+tb_status db_get_grasp_trajectory(db *, const db_id *job, int32_t pose, int32_t copy,
+                                  unsigned char **bytes, size_t *size, tb_error *);
+/* Trajectories of a job in the order of poses and copies, the first one behind (pose, copy). */
+tb_status db_list_grasp_trajectories(db *, const db_id *job, int32_t pose, int32_t copy,
+                                     db_grasp_trajectory *, int32_t capacity, int32_t *count,
+                                     tb_error *);
 
 #endif

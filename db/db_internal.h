@@ -12,7 +12,7 @@
 #include "statements.h"
 
 /* The version that this build writes: the number of migrations. */
-enum { DB_VERSION = 6 };
+enum { DB_VERSION = 7 };
 /* PRAGMA application_id of our files: "TRBD". */
 enum { DB_APPLICATION_ID = 0x54524244 };
 
@@ -155,7 +155,7 @@ struct db {
     int32_t queue_length;
     double retain_days;
     uint64_t retain_snapshots_bytes, retain_unused_bytes, retain_jobs_bytes,
-        retain_recordings_bytes;
+        retain_recordings_bytes, retain_trajectories_bytes;
     int32_t session_snapshots;
     uint64_t session_snapshots_bytes;
     bool outbox;

@@ -2,7 +2,8 @@
  *
  * Results are written in the order of the poses by the one writer, so those in the store are always the
  * first ones: a job goes on at the pose whose index is the number of its results. A result that is
- * there already is not written twice. */
+ * there already is not written twice. Trajectories are written in the transaction of their result, so a
+ * job that goes on has exactly those of the results that it has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ typedef struct grasp_job_put {
     db_job job;
     db_grasp_job row;
     size_t size;
-    unsigned char bytes[]; /* the request or the result */
+    db_grasp_trajectory *trajectories; /* row.trajectories; owned, like their bytes */
+    unsigned char bytes[];             /* the request or the result */
 } grasp_job_put;
 
 static grasp_job_put *make_put(size_t size, const void *bytes, db_done *done, void *context,
@@ -26,6 +28,12 @@ static grasp_job_put *make_put(size_t size, const void *bytes, db_done *done, vo
     put->size = size;
     if (size > 0) memcpy(put->bytes, bytes, size);
     return put;
+}
+
+static bool has_scene(const db_grasp_job *row)
+{
+    static const db_sha256 NONE;
+    return memcmp(&row->scene, &NONE, sizeof NONE) != 0;
 }
 
 static tb_status write_job(db_connection *connection, db_job *job, tb_error *error)
@@ -41,6 +49,10 @@ static tb_status write_job(db_connection *connection, db_job *job, tb_error *err
     sqlite3_bind_int(s, 5, put->row.grasps);
     sqlite3_bind_int64(s, 6, put->row.create_time_us);
     db_bind_bytes(s, 7, put->bytes, put->size);
+    if (has_scene(&put->row))
+        db_bind_sha256(s, 8, &put->row.scene);
+    else
+        sqlite3_bind_null(s, 8);
     return db_run_statement(connection, s, "a grasp job", error);
 }
 
@@ -77,6 +89,28 @@ tb_status db_end_grasp_job(db *store, const db_grasp_job *row, tb_error *error)
     return db_submit(store, &put->job, error);
 }
 
+static tb_status write_trajectories(db_connection *connection, const grasp_job_put *put,
+                                    int64_t *bytes, tb_error *error)
+{
+    tb_status status = TB_OK;
+    *bytes = 0;
+    for (int32_t i = 0; i < put->row.trajectories && status == TB_OK; i++) {
+        const db_grasp_trajectory *t = &put->trajectories[i];
+        sqlite3_stmt *s = NULL;
+        status = db_take(connection, DB_GRASP_TRAJECTORY_PUT, &s, error);
+        if (status != TB_OK) break;
+        db_bind_id(s, 1, &put->row.id);
+        sqlite3_bind_int(s, 2, t->pose);
+        sqlite3_bind_int(s, 3, t->copy);
+        sqlite3_bind_int64(s, 4, (int64_t)t->size);
+        sqlite3_bind_int64(s, 5, db_crc32(t->bytes, t->size));
+        db_bind_bytes(s, 6, t->bytes, t->size);
+        status = db_run_statement(connection, s, "a grasp's trajectory", error);
+        *bytes += (int64_t)t->size;
+    }
+    return status;
+}
+
 static tb_status write_result(db_connection *connection, db_job *job, tb_error *error)
 {
     const grasp_job_put *put = (const grasp_job_put *)job;
@@ -88,13 +122,43 @@ static tb_status write_result(db_connection *connection, db_job *job, tb_error *
     db_bind_bytes(s, 3, put->bytes, put->size);
     status = db_run_statement(connection, s, "a grasp's result", error);
     if (status != TB_OK || sqlite3_changes(connection->handle) == 0) return status;
-    status = db_take(connection, DB_GRASP_JOB_COUNT, &s, error);
+    int64_t bytes = 0;
+    status = write_trajectories(connection, put, &bytes, error);
+    if (status == TB_OK) status = db_take(connection, DB_GRASP_JOB_COUNT, &s, error);
     if (status != TB_OK) return status;
     db_bind_id(s, 1, &put->row.id);
     sqlite3_bind_int(s, 2, put->row.held);
     sqlite3_bind_int(s, 3, put->row.uncertified);
     sqlite3_bind_int64(s, 4, (int64_t)put->size);
+    sqlite3_bind_int(s, 5, put->row.trajectories);
+    sqlite3_bind_int64(s, 6, bytes);
+    sqlite3_bind_int(s, 7, put->row.trajectories_left_out);
     return db_run_statement(connection, s, "a grasp job", error);
+}
+
+static void release_result(db_job *job)
+{
+    grasp_job_put *put = (grasp_job_put *)job;
+    for (int32_t i = 0; i < put->row.trajectories; i++) free(put->trajectories[i].bytes);
+    free(put->trajectories);
+    free(put);
+}
+
+static tb_status copy_trajectories(grasp_job_put *put, const db_grasp_result *from, tb_error *error)
+{
+    const size_t count = (size_t)from->number_of_trajectories;
+    put->trajectories = calloc(count + 1, sizeof *put->trajectories);
+    if (put->trajectories == NULL) return tb_fail_memory(error, count, "trajectories");
+    for (int32_t i = 0; i < from->number_of_trajectories; i++) {
+        db_grasp_trajectory *to = &put->trajectories[i];
+        *to = from->trajectories[i];
+        to->bytes = malloc(to->size + 1);
+        if (to->bytes == NULL) return tb_fail_memory(error, to->size, "a trajectory");
+        memcpy(to->bytes, from->trajectories[i].bytes, to->size);
+        put->row.trajectories = i + 1;
+        put->job.size += to->size;
+    }
+    return TB_OK;
 }
 
 tb_status db_put_grasp_result(db *store, const db_grasp_result *result, tb_error *error)
@@ -107,6 +171,13 @@ tb_status db_put_grasp_result(db *store, const db_grasp_result *result, tb_error
     put->row.results = result->pose;
     put->row.held = result->held ? 1 : 0;
     put->row.uncertified = result->uncertified;
+    put->row.trajectories_left_out = result->trajectories_left_out;
+    put->job.release = release_result;
+    const tb_status status = copy_trajectories(put, result, error);
+    if (status != TB_OK) {
+        release_result(&put->job);
+        return status;
+    }
     return db_submit(store, &put->job, error);
 }
 
@@ -128,6 +199,11 @@ static tb_status read_job(db_query *query, void *rows, int32_t index, tb_error *
     row->create_time_us = sqlite3_column_int64(s, 10);
     row->end_time_us = sqlite3_column_int64(s, 11);
     db_column_text(s, 12, row->message, sizeof row->message);
+    row->trajectories = sqlite3_column_int(s, 13);
+    row->trajectory_bytes = sqlite3_column_int64(s, 14);
+    row->trajectories_left_out = sqlite3_column_int(s, 15);
+    if (sqlite3_column_type(s, 16) != SQLITE_NULL)
+        db_column_bytes(s, 16, &row->scene, sizeof row->scene);
     return TB_OK;
 }
 
@@ -230,6 +306,55 @@ tb_status db_list_grasp_results(db *store, const db_id *job, int32_t first, db_g
         *to = (db_grasp_result){.job = *job, .pose = sqlite3_column_int(query.statement, 0)};
         status = take_bytes(query.statement, 1, &to->bytes, &to->size, error);
         if (status == TB_OK) ++*count;
+    }
+    db_query_end(&query);
+    return status;
+}
+
+/* ---- trajectories ---- */
+
+tb_status db_get_grasp_trajectory(db *store, const db_id *job, int32_t pose, int32_t copy,
+                                  unsigned char **bytes, size_t *size, tb_error *error)
+{
+    db_query query;
+    *bytes = NULL;
+    *size = 0;
+    tb_status status = db_query_begin(store, DB_GRASP_TRAJECTORY_GET, &query, error);
+    if (status != TB_OK) return status;
+    db_bind_id(query.statement, 1, job);
+    sqlite3_bind_int(query.statement, 2, pose);
+    sqlite3_bind_int(query.statement, 3, copy);
+    status = db_query_one(&query, "trajectory", error);
+    if (status == TB_OK) {
+        const int64_t number = sqlite3_column_int64(query.statement, 0);
+        *size = (size_t)sqlite3_column_int64(query.statement, 1);
+        status = db_read_blob(query.connection, "grasp_trajectory", number, *size,
+                              sqlite3_column_int64(query.statement, 2), bytes, error);
+    }
+    db_query_end(&query);
+    return status;
+}
+
+tb_status db_list_grasp_trajectories(db *store, const db_id *job, int32_t pose, int32_t copy,
+                                     db_grasp_trajectory *rows, int32_t capacity, int32_t *count,
+                                     tb_error *error)
+{
+    db_query query;
+    *count = 0;
+    tb_status status = db_query_begin(store, DB_GRASP_TRAJECTORY_LIST, &query, error);
+    if (status != TB_OK) return status;
+    db_bind_id(query.statement, 1, job);
+    sqlite3_bind_int(query.statement, 2, pose);
+    sqlite3_bind_int(query.statement, 3, copy);
+    sqlite3_bind_int(query.statement, 4, capacity);
+    while (*count < capacity && status == TB_OK) {
+        bool row = false;
+        status = db_next_row(query.connection, query.statement, &row, "trajectories", error);
+        if (status != TB_OK || !row) break;
+        rows[(*count)++] =
+            (db_grasp_trajectory){.pose = sqlite3_column_int(query.statement, 0),
+                                  .copy = sqlite3_column_int(query.statement, 1),
+                                  .size = (size_t)sqlite3_column_int64(query.statement, 2)};
     }
     db_query_end(&query);
     return status;

@@ -28,9 +28,14 @@ static const char OUTBOX[] = {
 #include "db/schema/0006_outbox.sql.inc"
     '\0'};
 
+static const char GRASP_TRAJECTORIES[] = {
+#include "db/schema/0007_grasp_trajectories.sql.inc"
+    '\0'};
+
 /* entry i leads from version i to i + 1 */
 static const char *const STEPS[DB_VERSION] = {
-    INITIAL, KEYS_AND_SNAPSHOT_BYTES, KEY_EXPIRY_AND_USES, GRASP_JOBS, RECORDINGS, OUTBOX};
+    INITIAL, KEYS_AND_SNAPSHOT_BYTES, KEY_EXPIRY_AND_USES, GRASP_JOBS, RECORDINGS,
+    OUTBOX,  GRASP_TRAJECTORIES};
 
 static tb_status migrate_once(db_connection *connection, int from, tb_error *error)
 {

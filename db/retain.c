@@ -109,6 +109,10 @@ tb_status db_retain_slice(db *store, db_connection *connection, int64_t now_us, 
     if (status == TB_OK && !*more && store->retain_recordings_bytes > 0)
         status = delete_rows(connection, DB_RETAIN_RECORDINGS,
                              (int64_t)store->retain_recordings_bytes, SLICE_SNAPSHOTS, more, error);
+    if (status == TB_OK && !*more && store->retain_trajectories_bytes > 0)
+        status =
+            delete_rows(connection, DB_RETAIN_GRASP_TRAJECTORIES,
+                        (int64_t)store->retain_trajectories_bytes, SLICE_SNAPSHOTS, more, error);
     if (status == TB_OK && !*more && store->retain_unused_bytes > 0)
         status = retain_unused(connection, store->retain_unused_bytes, now_us, more, error);
     if (status == TB_OK && !*more)

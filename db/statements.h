@@ -34,13 +34,14 @@
     "id, name, hash, scope, calls_per_second, sessions, create_time_us, revoked, expire_time_us, " \
     "use_time_us"
 /* Assets (kind 0) and scenes (kind 1) that nothing in the store needs: no open session, none that
- * ended after ?3, no snapshot. */
+ * ended after ?3, no snapshot, no grasp job with trajectories. */
 #define DB_UNUSED                                                                                  \
     "(SELECT 0 AS kind, number, size, time_us FROM asset JOIN asset_use ON asset = number "        \
     "UNION ALL SELECT 1, number, size, time_us FROM scene c JOIN scene_use ON scene = number "     \
     "WHERE NOT EXISTS (SELECT 1 FROM session s WHERE s.scene = c.sha256 "                          \
     "AND (s.ended = 0 OR s.end_time_us > ?3)) "                                                    \
-    "AND NOT EXISTS (SELECT 1 FROM snapshot p WHERE p.scene = c.sha256))"
+    "AND NOT EXISTS (SELECT 1 FROM snapshot p WHERE p.scene = c.sha256) "                          \
+    "AND NOT EXISTS (SELECT 1 FROM grasp_job g WHERE g.scene = c.sha256))"
 /* Of these, the ones beyond ?1 bytes, the latest used counted first, unused since ?3. */
 #define DB_UNUSED_BEYOND(kind)                                                                     \
     "(SELECT number FROM (SELECT kind, number, time_us, sum(size) OVER (ORDER BY time_us DESC, "   \
@@ -48,7 +49,8 @@
     ") WHERE newer > ?1 AND time_us < ?3 AND kind = " kind " ORDER BY time_us LIMIT ?2)"
 #define DB_GRASP_JOB                                                                               \
     "number, id, owner, label, status, grasps, results, held, uncertified, result_bytes, "         \
-    "create_time_us, end_time_us, message"
+    "create_time_us, end_time_us, message, trajectories, trajectory_bytes, "                       \
+    "trajectories_left_out, scene"
 #define DB_RUN_LIST(filter)                                                                        \
     "SELECT " DB_RUN " FROM run WHERE number < ?1" filter " ORDER BY number DESC LIMIT ?2"
 #define DB_RUN_IS_OVER "NOT EXISTS (SELECT 1 FROM session o WHERE o.id = run.id AND o.ended = 0)"
@@ -199,11 +201,14 @@
     X(KEY_LIST, "SELECT " DB_KEY " FROM api_key ORDER BY id LIMIT ?1")                                \
     /* grasp jobs: an end is final */                                                                 \
     X(GRASP_JOB_PUT, "INSERT INTO grasp_job (id, owner, label, status, grasps, create_time_us, "      \
-                     "request) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                  \
+                     "request, scene) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                       \
     X(GRASP_JOB_END, "UPDATE grasp_job SET status = ?2, end_time_us = ?3, message = ?4 "              \
                      "WHERE id = ?1 AND status = 1")                                                  \
     X(GRASP_JOB_COUNT, "UPDATE grasp_job SET results = results + 1, held = held + ?2, "               \
-                       "uncertified = uncertified + ?3, result_bytes = result_bytes + ?4 "            \
+                       "uncertified = uncertified + ?3, result_bytes = result_bytes + ?4, "           \
+                       "trajectories = trajectories + ?5, "                                           \
+                       "trajectory_bytes = trajectory_bytes + ?6, "                                   \
+                       "trajectories_left_out = trajectories_left_out + ?7 "                          \
                        "WHERE id = ?1")                                                               \
     X(GRASP_RESULT_PUT, "INSERT INTO grasp_result (job, pose, bytes) SELECT number, ?2, ?3 "          \
                         "FROM grasp_job WHERE id = ?1 ON CONFLICT (job, pose) DO NOTHING")            \
@@ -218,6 +223,14 @@
                             "AND owner = ?3 ORDER BY number DESC LIMIT ?2")                           \
     X(GRASP_RESULT_LIST, "SELECT pose, bytes FROM grasp_result WHERE job = (SELECT number FROM "      \
                          "grasp_job WHERE id = ?1) AND pose >= ?2 ORDER BY pose LIMIT ?3")            \
+    X(GRASP_TRAJECTORY_PUT, "INSERT INTO grasp_trajectory (job, pose, copy, size, crc32, bytes) "     \
+                            "SELECT number, ?2, ?3, ?4, ?5, ?6 FROM grasp_job WHERE id = ?1")         \
+    X(GRASP_TRAJECTORY_GET,                                                                           \
+      "SELECT number, size, crc32 FROM grasp_trajectory WHERE job = (SELECT "                         \
+      "number FROM grasp_job WHERE id = ?1) AND pose = ?2 AND copy = ?3")                             \
+    X(GRASP_TRAJECTORY_LIST, "SELECT pose, copy, size FROM grasp_trajectory WHERE job = (SELECT "     \
+                             "number FROM grasp_job WHERE id = ?1) AND (pose, copy) > (?2, ?3) "      \
+                             "ORDER BY pose, copy LIMIT ?4")                                          \
     /* recordings of runs; a replaced one counts as new */                                            \
     X(RECORDING_PUT, "INSERT OR REPLACE INTO recording (run, size, crc32, bytes) "                    \
                      "VALUES (?1, ?2, ?3, ?4)")                                                       \
@@ -261,6 +274,10 @@
       "DELETE FROM recording WHERE number IN (SELECT number FROM (SELECT number, "                    \
       "sum(size) OVER (ORDER BY number DESC) AS newer FROM recording INDEXED BY recording_size) "     \
       "WHERE newer > ?1 ORDER BY number LIMIT ?2)")                                                   \
+    X(RETAIN_GRASP_TRAJECTORIES,                                                                      \
+      "DELETE FROM grasp_trajectory WHERE number IN (SELECT number FROM (SELECT number, "             \
+      "sum(size) OVER (ORDER BY number DESC) AS newer FROM grasp_trajectory "                         \
+      "INDEXED BY grasp_trajectory_size) WHERE newer > ?1 ORDER BY number LIMIT ?2)")                 \
     X(RETAIN_SUMMARIES, "DELETE FROM step_summary WHERE number IN (SELECT number FROM "               \
                         "step_summary WHERE number > 0 ORDER BY number LIMIT ?2) "                    \
                         "AND time_us < ?1")                                                           \
@@ -279,6 +296,7 @@
                      "JOIN scene c ON number = scene WHERE time_us < ?1 "                             \
                      "AND NOT EXISTS (SELECT 1 FROM session s WHERE s.scene = c.sha256) "             \
                      "AND NOT EXISTS (SELECT 1 FROM snapshot p WHERE p.scene = c.sha256) "            \
+                     "AND NOT EXISTS (SELECT 1 FROM grasp_job g WHERE g.scene = c.sha256) "           \
                      "AND NOT EXISTS (SELECT 1 FROM run r WHERE r.scene = c.sha256) LIMIT ?2)")       \
     X(RETAIN_UNUSED_ASSETS, "DELETE FROM asset WHERE number IN " DB_UNUSED_BEYOND("0"))               \
     X(RETAIN_UNUSED_SESSIONS, "DELETE FROM session WHERE ended = 1 AND scene IN (SELECT sha256 "      \

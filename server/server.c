@@ -140,6 +140,7 @@ static tb_status open_store(td_server *server, const td_config *config, tb_error
                                 .retain_unused_bytes = config->retain_unused_bytes,
                                 .retain_jobs_bytes = config->retain_jobs_bytes,
                                 .retain_recordings_bytes = config->retain_recordings_bytes,
+                                .retain_trajectories_bytes = config->retain_trajectories_bytes,
                                 .session_snapshots = config->session_snapshots,
                                 .session_snapshots_bytes = config->session_snapshots_bytes,
                                 .outbox = *config->fleet_outbox != '\0',

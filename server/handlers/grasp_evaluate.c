@@ -410,6 +410,9 @@ static void begin(td_call *call, td_request *request)
     uint64_t pace = 0;
     td_priority priority = TD_PRIORITY_NORMAL;
     tb_status status = td_priority_read(call, m->priority, &priority, &error);
+    if (status == TB_OK && m->trajectories != NULL)
+        status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "trajectories",
+                               "only the jobs of SubmitGrasps keep trajectories");
     if (status == TB_OK) status = td_grasp_check_copies(call->server->config, m, &error);
     const uint64_t memory = td_grasp_memory(m);
     if (status == TB_OK)

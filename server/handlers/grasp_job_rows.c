@@ -1,8 +1,10 @@
-/* Handlers of grasp jobs that read rows: GetGraspJob, ListGraspJobs, CancelGraspJob, ReplayGrasp. Owners see their
- * own jobs, administrators all; another owner's gives NOT_FOUND, as an unknown id does. */
+/* Handlers of grasp jobs that read rows: GetGraspJob, ListGraspJobs, CancelGraspJob, ReplayGrasp,
+ * GetGraspTrajectory, ListGraspTrajectories. Owners see their own jobs, administrators all; another
+ * owner's gives NOT_FOUND, as an unknown id does. */
 #include "handlers/grasp_job_rows.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +42,9 @@ void td_grasp_job_describe(td_grasp_job_row *r)
     m->create_time_us = row->create_time_us;
     m->end_time_us = row->end_time_us;
     m->message = row->message;
+    m->trajectories = row->trajectories;
+    m->trajectory_bytes = row->trajectory_bytes;
+    m->trajectories_left_out = row->trajectories_left_out;
 }
 
 /* A job that the caller may see, by its id or a unique beginning of it. */
@@ -369,4 +374,116 @@ static void replay_on_pool(td_call *call, td_request *request)
 void td_grasp_replay_grasp(td_call *call, td_request *request)
 {
     td_upload(call, request, replay_on_pool);
+}
+
+/* ---- GetGraspTrajectory, ListGraspTrajectories ---- */
+
+static tb_status read_trajectory(const td_call *call, const Tribo__V1__GetGraspTrajectoryRequest *m,
+                                 td_grasp_job_row *job, Tribo__V1__GraspTrajectory **trajectory,
+                                 tb_error *error)
+{
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    tb_status status = find(call, m->id, job, error);
+    if (status != TB_OK) return status;
+    status = db_get_grasp_trajectory(call->server->db, &job->row.id, m->grasp, m->copy, &bytes,
+                                     &size, error);
+    if (status == TB_NOT_FOUND)
+        return tb_fail_field(error, TB_NOT_FOUND, "grasp",
+                             "the job has no trajectory of copy %d of grasp %d: it was not chosen, "
+                             "has no result yet, or was deleted",
+                             (int)m->copy, (int)m->grasp);
+    if (status != TB_OK) return status;
+    *trajectory = tribo__v1__grasp_trajectory__unpack(NULL, size, bytes);
+    free(bytes);
+    return *trajectory != NULL ? TB_OK : tb_fail(error, TB_DATA_LOSS, "a trajectory is damaged");
+}
+
+static void get_trajectory(td_call *call, td_request *request)
+{
+    Tribo__V1__GetGraspTrajectoryResponse response = TRIBO__V1__GET_GRASP_TRAJECTORY_RESPONSE__INIT;
+    td_grasp_job_row job = {0};
+    char scene[TD_SHA256_TEXT];
+    tb_error error = {0};
+    if (read_trajectory(call, (const void *)request->message, &job, &response.trajectory, &error) ==
+        TB_OK) {
+        td_sha256_print(&job.row.scene, scene);
+        response.scene_id = scene;
+        td_call_reply(call, &response.base);
+        tribo__v1__grasp_trajectory__free_unpacked(response.trajectory, NULL);
+    } else {
+        td_call_fail(call, &error);
+    }
+    td_request_free(request);
+}
+
+void td_grasp_get_grasp_trajectory(td_call *call, td_request *request)
+{
+    td_offload(call, request, get_trajectory);
+}
+
+/* A page's token names the last trial of the page before: "12:0". */
+static tb_status read_place(const char *token, int *grasp, int *copy, tb_error *error)
+{
+    int length = 0;
+    *grasp = *copy = -1;
+    if (*token == '\0') return TB_OK;
+    if (sscanf(token, "%9d:%9d%n", grasp, copy, &length) == 2 && token[length] == '\0')
+        return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, "page_token",
+                         "page_token is none of this list's");
+}
+
+static void list_trajectories(td_call *call, td_request *request)
+{
+    const Tribo__V1__ListGraspTrajectoriesRequest *m = (const void *)request->message;
+    Tribo__V1__ListGraspTrajectoriesResponse response =
+        TRIBO__V1__LIST_GRASP_TRAJECTORIES_RESPONSE__INIT;
+    Tribo__V1__GraspTrajectoryInfo *infos = NULL;
+    db_grasp_trajectory *rows = NULL;
+    td_grasp_job_row job = {0};
+    char next[DB_TOKEN_SIZE] = "";
+    int32_t size = 0, count = 0;
+    int grasp = -1, copy = -1;
+    tb_error error = {0};
+    tb_status status = td_page_size(m->page_size, &size, &error);
+    if (status == TB_OK) status = read_place(m->page_token, &grasp, &copy, &error);
+    if (status == TB_OK) status = find(call, m->id, &job, &error);
+    if (status == TB_OK) {
+        infos = calloc((size_t)size, sizeof *infos);
+        rows = calloc((size_t)size + 1, sizeof *rows);
+        response.trajectories = calloc((size_t)size, sizeof(void *));
+        if (infos == NULL || rows == NULL || response.trajectories == NULL)
+            status = tb_fail_memory(&error, (size_t)size * sizeof *rows, "a list");
+    }
+    if (status == TB_OK) /* a row more tells whether there is another page */
+        status = db_list_grasp_trajectories(call->server->db, &job.row.id, grasp, copy, rows,
+                                            size + 1, &count, &error);
+    if (status == TB_OK) {
+        const int32_t shown = count < size ? count : size;
+        for (int32_t i = 0; i < shown; i++) {
+            tribo__v1__grasp_trajectory_info__init(&infos[i]);
+            infos[i].grasp = rows[i].pose;
+            infos[i].copy = rows[i].copy;
+            infos[i].bytes = (int64_t)rows[i].size;
+            response.trajectories[i] = &infos[i];
+        }
+        if (count > size)
+            snprintf(next, sizeof next, "%d:%d", (int)rows[size - 1].pose,
+                     (int)rows[size - 1].copy);
+        response.n_trajectories = (size_t)shown;
+        response.next_page_token = next;
+        td_call_reply(call, &response.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    free(response.trajectories);
+    free(infos);
+    free(rows);
+    td_request_free(request);
+}
+
+void td_grasp_list_grasp_trajectories(td_call *call, td_request *request)
+{
+    td_offload(call, request, list_trajectories);
 }

@@ -5,7 +5,7 @@
  * resumed when the daemon starts: the poses that have results are left out of the request, and the
  * others keep their indices. No grasp depends on other entries of a request, so the results are the
  * same bytes as without the interruption. A drain stops a job between two slices; the next start
- * goes on with it. */
+ * goes on with it. Trajectories of chosen trials are stored with the result of their grasp. */
 #include "handlers/grasp_jobs.h"
 
 #include <pthread.h>
@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "grasp/replay.h"
 #include "call/memory.h"
 #include "call/offload.h"
 #include "db/db.h"
@@ -23,9 +24,12 @@
 #include "handlers/handlers.h"
 #include "schedule/priority.h"
 #include "schedule/scheduler.h"
+#include "session/catalog.h"
 #include "session/session.h"
 #include "session/uploads.h"
 #include "wire/grasp_message.h"
+
+static const uint64_t USUAL_TRAJECTORY_BYTES = 64 << 20;
 
 typedef struct runner {
     td_server *server;
@@ -40,7 +44,10 @@ typedef struct runner {
     /* the next result, which the store has not taken yet; NULL: none */
     uint8_t *packed;
     db_grasp_result result;
-    bool finished; /* the store has taken all results */
+    uint64_t trajectory_bytes;         /* that the job may store */
+    int32_t copies;                    /* of each grasp that may be filmed */
+    db_grasp_trajectory *trajectories; /* copies; of this result, their bytes owned */
+    bool finished;                     /* the store has taken all results */
     atomic_bool cancelled;
     td_call *call;       /* that submitted it, until the row is durable */
     struct runner *next; /* of the server's list */
@@ -61,11 +68,19 @@ tb_status td_grasp_jobs_create(td_server *server, td_grasp_jobs **made, tb_error
     return TB_OK;
 }
 
+static void free_trajectories(runner *r)
+{
+    for (int32_t i = 0; i < r->result.number_of_trajectories; i++) free(r->trajectories[i].bytes);
+    r->result.number_of_trajectories = 0;
+}
+
 static void free_runner(runner *r)
 {
     tb_grasp_job_destroy(r->job);
     td_memory_give_back(r->server, r->row.owner, r->memory_bytes);
     td_wire_destroy(&r->wire);
+    free_trajectories(r);
+    free(r->trajectories);
     free(r->packed);
     free(r);
 }
@@ -134,10 +149,48 @@ static bool store_packed(runner *r, tb_status *status, tb_error *error)
         return false;
     }
     if (*status != TB_OK) return false;
+    for (int32_t i = 0; i < r->result.number_of_trajectories; i++) {
+        r->row.trajectories++;
+        r->row.trajectory_bytes += (int64_t)r->trajectories[i].size;
+    }
+    free_trajectories(r);
     free(r->packed);
     r->packed = NULL;
     r->row.results++;
     td_metrics_add(r->server->metrics, TD_METRIC_GRASPS, 1);
+    return true;
+}
+
+/* Packs the trajectory of a trial, unless the job may store no more of them. */
+static bool pack_trajectory(runner *r, const tb_grasp_trial *trial, const tb_grasp_film *film,
+                            int64_t *stored)
+{
+    const int32_t pose = r->result.pose;
+    const Tribo__V1__GraspTrajectory *m = td_grasp_trajectory_message(&r->wire, pose, trial, film);
+    const size_t size = m != NULL ? tribo__v1__grasp_trajectory__get_packed_size(m) : 0;
+    if (m != NULL && (uint64_t)*stored + size > r->trajectory_bytes) {
+        r->result.trajectories_left_out++;
+        return true;
+    }
+    unsigned char *bytes = m != NULL ? malloc(size) : NULL;
+    if (bytes == NULL) return false;
+    tribo__v1__grasp_trajectory__pack(m, bytes);
+    r->trajectories[r->result.number_of_trajectories++] =
+        (db_grasp_trajectory){.pose = pose, .copy = film->copy, .bytes = bytes, .size = size};
+    *stored += (int64_t)size;
+    return true;
+}
+
+static bool pack_trajectories(runner *r, const tb_grasp_result *result)
+{
+    int64_t stored = r->row.trajectory_bytes;
+    r->result.trajectories = r->trajectories;
+    for (int32_t i = 0; i < r->copies; i++) {
+        tb_grasp_film film;
+        if (tb_grasp_job_filmed(r->job, i, &film) &&
+            !pack_trajectory(r, &result->trials[i], &film, &stored))
+            return false;
+    }
     return true;
 }
 
@@ -163,6 +216,10 @@ static bool store_ready(runner *r, tb_status *status, tb_error *error)
                                       .uncertified = result->uncertified,
                                       .bytes = r->packed};
         r->result.size = tribo__v1__grasp_result__pack(message, r->packed);
+        if (!pack_trajectories(r, result)) {
+            *status = tb_fail_memory(error, 0, "a grasp's trajectory");
+            return false;
+        }
     }
 }
 
@@ -238,8 +295,91 @@ static void start(runner *r)
 
 /* ---- making ---- */
 
+/* Marks the poses that the request names; those before `first` have results already. */
+static tb_status read_chosen(const Tribo__V1__GraspTrajectoryOptions *m, int32_t first,
+                             int32_t poses, bool *chosen, tb_error *error)
+{
+    char field[64];
+    for (size_t i = 0; i < m->n_grasps; i++) {
+        const int32_t grasp = m->grasps[i];
+        snprintf(field, sizeof field, "trajectories.grasps[%zu]", i);
+        if (grasp < 0 || grasp >= first + poses)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s is %d, expected 0 to %d",
+                                 field, (int)grasp, (int)(first + poses) - 1);
+        if (grasp >= first) chosen[grasp - first] = true;
+    }
+    return TB_OK;
+}
+
+static tb_status read_verdicts(const Tribo__V1__GraspTrajectoryOptions *m, uint32_t *verdicts,
+                               tb_error *error)
+{
+    char field[64];
+    for (size_t i = 0; i < m->n_verdicts; i++) {
+        const int verdict = (int)m->verdicts[i];
+        snprintf(field, sizeof field, "trajectories.verdicts[%zu]", i);
+        if (verdict < TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_HELD ||
+            verdict > TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_UNCERTIFIED)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s is %d, no verdict", field,
+                                 verdict);
+        *verdicts |= 1u << (verdict - TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_HELD);
+    }
+    return TB_OK;
+}
+
+/* Puts the scene that draws the trajectories into the store, once a job. */
+static tb_status keep_scene(runner *r, tb_error *error)
+{
+    size_t size = 0;
+    tb_model *copy = NULL;
+    const td_scene *scene = NULL;
+    const unsigned char *bytes = tb_model_bytes(tb_grasp_job_model(r->job), &size);
+    tb_status status = tb_model_from_bytes(bytes, size, &copy, error);
+    if (status == TB_OK) status = td_catalog_add_scene(r->server->catalog, copy, &scene, error);
+    if (status != TB_OK) return status;
+    td_sha256_parse(scene->id, &r->row.scene);
+    td_scene_release(r->server->catalog, scene);
+    return TB_OK;
+}
+
+/* Has the job film the chosen trials; `first`: the request's first pose in the whole job. */
+static tb_status film(runner *r, const Tribo__V1__EvaluateGraspsRequest *m, int32_t first,
+                      tb_error *error)
+{
+    const Tribo__V1__GraspTrajectoryOptions *from = m->trajectories;
+    tb_grasp_film_options options = {0};
+    if (from == NULL) return TB_OK;
+    options.copies = from->copies;
+    options.interval = from->interval;
+    bool *chosen = calloc(m->n_poses + 1, sizeof *chosen);
+    if (chosen == NULL) return tb_fail_memory(error, m->n_poses, "a grasp job");
+    options.poses = chosen;
+    tb_status status = read_chosen(from, first, (int32_t)m->n_poses, chosen, error);
+    if (status == TB_OK) status = read_verdicts(from, &options.verdicts, error);
+    if (status == TB_OK) {
+        status = tb_grasp_job_film(r->job, &options, error);
+        if (status == TB_INVALID_ARGUMENT) {
+            char field[TB_ERROR_NAME_SIZE];
+            snprintf(field, sizeof field, "trajectories.%.100s", error->field);
+            snprintf(error->field, sizeof error->field, "%s", field);
+        }
+    }
+    free(chosen);
+    if (status != TB_OK) return status;
+    r->copies = from->copies > 0 ? from->copies : 1;
+    r->trajectory_bytes = from->maximum_bytes > 0 ? from->maximum_bytes : USUAL_TRAJECTORY_BYTES;
+    r->trajectories = calloc((size_t)r->copies, sizeof *r->trajectories);
+    if (r->trajectories == NULL) return tb_fail_memory(error, 0, "a grasp job");
+    const uint64_t memory = tb_grasp_job_film_bytes(r->job);
+    status = td_memory_take(r->server, r->row.owner, memory, "the job's trajectories", error);
+    if (status != TB_OK) return status;
+    r->memory_bytes += memory;
+    return first == 0 ? keep_scene(r, error) : TB_OK;
+}
+
 static tb_status make(td_server *server, const char *owner,
-                      const Tribo__V1__EvaluateGraspsRequest *m, runner **made, tb_error *error)
+                      const Tribo__V1__EvaluateGraspsRequest *m, int32_t first, runner **made,
+                      tb_error *error)
 {
     uint64_t pace = 0;
     runner *r = calloc(1, sizeof *r);
@@ -254,6 +394,7 @@ static tb_status make(td_server *server, const char *owner,
     if (status == TB_OK) status = td_memory_take(server, owner, memory, "the job", error);
     if (status == TB_OK) r->memory_bytes = memory;
     if (status == TB_OK) status = td_grasp_job_make(server, m, &r->job, &r->device, &pace, error);
+    if (status == TB_OK) status = film(r, m, first, error);
     if (status == TB_OK)
         *made = r;
     else
@@ -307,7 +448,7 @@ static void submit(td_call *call, td_request *request)
     if (status == TB_OK) {
         tb_budget budget = td_upload_budget(call);
         tb_budget_bind(&budget);
-        status = make(call->server, call->caller.name, m, &r, &error);
+        status = make(call->server, call->caller.name, m, 0, &r, &error);
         tb_budget_release();
         status = td_upload_failure(call, &budget, status, &error);
     }
@@ -371,7 +512,7 @@ static tb_status remake(const resumption *from, runner **made, tb_error *error)
     Tribo__V1__GraspPose **all = m->poses;
     m->poses = all + done;
     m->n_poses = poses - done;
-    status = make(from->server, from->row.owner, m, made, error);
+    status = make(from->server, from->row.owner, m, from->row.results, made, error);
     m->poses = all;
     m->n_poses = poses;
     tribo__v1__evaluate_grasps_request__free_unpacked(m, NULL);

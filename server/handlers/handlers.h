@@ -41,6 +41,8 @@
     X(Grasp, grasp, ListGraspJobs, list_grasp_jobs, READ)                                          \
     X(Grasp, grasp, CancelGraspJob, cancel_grasp_job, RUN)                                         \
     X(Grasp, grasp, ReplayGrasp, replay_grasp, RUN)                                                \
+    X(Grasp, grasp, GetGraspTrajectory, get_grasp_trajectory, READ)                                \
+    X(Grasp, grasp, ListGraspTrajectories, list_grasp_trajectories, READ)                          \
     /* functions.c */                                                                              \
     X(Function, function, Compile, compile, RUN)                                                   \
     X(Function, function, List, list, READ)                                                        \

@@ -77,7 +77,7 @@ typedef struct td_config {
     /* [store] */
     double retain_days; /* of runs, summaries and events; 0: for ever */
     uint64_t retain_snapshots_bytes, retain_unused_bytes, retain_jobs_bytes,
-        retain_recordings_bytes;
+        retain_recordings_bytes, retain_trajectories_bytes;
     int32_t session_snapshots; /* of an open session; 0: no bound */
     uint64_t session_snapshots_bytes;
     int32_t store_queue_length;

@@ -144,6 +144,9 @@
       "results of ended grasp jobs; beyond it the oldest jobs go; 0: no bound")                    \
     X(store, retain_recordings_bytes, retain_recordings_bytes, BYTES, "4 GiB", 0,                  \
       1024 * 1024 * GIB, FIXED, "recordings of runs beyond this: the oldest are deleted")          \
+    X(store, retain_trajectories_bytes, retain_trajectories_bytes, BYTES, "4 GiB", 0,              \
+      1024 * 1024 * GIB, FIXED,                                                                    \
+      "trajectories of grasp jobs beyond this: the oldest are deleted; 0: no bound")               \
     X(store, retain_unused_bytes, retain_unused_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB,       \
       FIXED, "assets and scenes that nobody uses, beyond this, go an hour after their last use")   \
     X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \

@@ -159,6 +159,27 @@ Tribo__V1__GraspResult *td_grasp_result_message(td_wire *wire, const tb_grasp_re
     return wire->failed ? NULL : m;
 }
 
+Tribo__V1__GraspTrajectory *td_grasp_trajectory_message(td_wire *wire, int32_t grasp,
+                                                        const tb_grasp_trial *trial,
+                                                        const tb_grasp_film *film)
+{
+    enum { POSE_NUMBERS = 7 };
+    Tribo__V1__GraspTrajectory *m = td_wire_take(wire, sizeof *m);
+    if (wire->failed) return NULL;
+    tribo__v1__grasp_trajectory__init(m);
+    m->grasp = grasp;
+    m->copy = film->copy;
+    m->verdict = verdict(trial->verdict);
+    m->times =
+        td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64, film->times, film->frames, 0);
+    m->poses =
+        td_wire_cube(wire,
+                     td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT32, film->poses,
+                                   (int64_t)film->frames * film->bodies, POSE_NUMBERS),
+                     film->frames, film->bodies, POSE_NUMBERS);
+    return wire->failed ? NULL : m;
+}
+
 void td_grasp_progress_message(const tb_grasp_progress *p, Tribo__V1__GraspProgress *m)
 {
     tribo__v1__grasp_progress__init(m);

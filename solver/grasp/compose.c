@@ -285,6 +285,7 @@ void grasp_plan_free(tb_grasp_plan *plan)
     for (int32_t i = 0; i < plan->number_of_poses; i++) free((char *)plan->poses[i].name);
     for (int32_t i = 0; i < plan->number_of_warnings; i++) free(plan->warnings[i]);
     free(plan->poses);
+    free(plan->filming.poses);
     free(plan->warnings);
     free((tb_grasp_shake *)plan->protocol.shakes);
     free(plan->shake_ends);

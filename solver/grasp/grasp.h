@@ -2,6 +2,7 @@
  *
  *     request -> check.c -> compose.c: plan (one compiled world) -> play.c: one world a copy
  *                             path.c: the hand's path in time     -> job.c: all worlds, in slices
+ *                             replay.c: films of chosen trials, trials played again
  *
  * A plan is immutable and shared by all worlds. Each world is a separate state, of a variant of
  * the model if friction, mass or force differ. The hand is attached to a kinematic body, the
@@ -33,6 +34,14 @@ tb_vec3 grasp_frame_in(const grasp_frame *frame, tb_vec3 outer);
 typedef struct grasp_phases {
     int64_t approach, close, lift, shake, end;
 } grasp_phases;
+
+/* The trials whose motion is kept (replay.c). */
+typedef struct grasp_filming {
+    int64_t every;  /* steps between two frames; 0: no trial is filmed */
+    int32_t copies; /* the first ones of each grasp */
+    uint32_t verdicts;
+    bool *poses; /* number_of_poses: kept whatever their verdict; NULL: none */
+} grasp_filming;
 
 typedef struct tb_grasp_plan {
     tb_model *model;
@@ -70,6 +79,7 @@ typedef struct tb_grasp_plan {
     tb_grasp_pose *poses; /* names owned */
     int32_t number_of_poses;
     double confidence;
+    grasp_filming filming;
     char **warnings;
     int32_t number_of_warnings, warning_capacity;
     tb_hand_info info; /* arrays owned */
@@ -186,6 +196,14 @@ typedef struct grasp_slide {
     int32_t shapes[2];          /* -1: the hand has not touched the object since it closed */
 } grasp_slide;
 
+/* The motion of a trial so far; poses NULL: it is not filmed. */
+typedef struct grasp_film {
+    int32_t frames;
+    int64_t filmed; /* step of the last frame */
+    double *times;  /* frames */
+    float *poses;   /* frames x bodies x 7 */
+} grasp_film;
+
 typedef struct grasp_world {
     const tb_grasp_plan *plan;
     int32_t grasp, copy;
@@ -201,6 +219,7 @@ typedef struct grasp_world {
     grasp_slide slide;
     int64_t missed_step;    /* first step above the tolerance; -1: none */
     double missed_residual; /* of that step */
+    grasp_film film;
     /* scratch, reused by later worlds */
     tb_course course;        /* course of the next steps; arrays in `rows` */
     double *rows;            /* GRASP_STEPS_AT_ONCE of each array */
@@ -256,6 +275,7 @@ typedef struct grasp_record {
     int32_t done;
     tb_grasp_contact *contacts;
     int32_t number_of_contacts;
+    grasp_film *films; /* filming.copies; NULL: no trial is filmed */
     double epsilon, volume;
 } grasp_record;
 
@@ -287,6 +307,7 @@ struct tb_grasp_job {
     int64_t trials, trials_done, trials_held, trials_uncertified, steps_done, steps_total;
     int32_t grasps_done;
     int32_t given;                       /* delivered results */
+    uint64_t film_bytes;                 /* of films that wait for their result to be delivered */
     int64_t until;                       /* ns: end of the slice */
     bool (*yields)(const void *context); /* may be NULL */
     const void *yields_context;
@@ -312,6 +333,22 @@ bool grasp_job_goes_on(const tb_grasp_job *job);
 
 /* Plays rounds until the slice ends or no trial remains. */
 void grasp_rounds_play(tb_grasp_job *job);
+
+/* ---- replay.c ---- */
+
+/* Whether no trial is to begin before films are delivered. */
+bool grasp_film_waits(const tb_grasp_job *job);
+/* Takes the first frame of a world that begins, where its film may be kept. */
+tb_status grasp_film_begin(grasp_world *world, tb_error *error);
+/* Takes the frame that the course recorded in its step `noted`, if one is due; `last`: the trial has
+ * ended. */
+void grasp_film_look(grasp_world *world, int32_t noted, bool last);
+/* Moves the film of a complete trial to its place among `films` (filming.copies) if it is to be kept;
+ * under the job's lock. */
+void grasp_film_keep(tb_grasp_job *job, grasp_world *world, grasp_film *films);
+/* The result delivered next has its films counted as delivered. */
+void grasp_film_give(tb_grasp_job *job);
+void grasp_film_free(grasp_film *film);
 
 /* ---- measure.c ---- */
 

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "grasp/grasp.h"
-#include "grasp/replay.h"
 
 enum {
     CHUNK = 4,         /* steps between two reads of the clock */
@@ -92,8 +91,11 @@ tb_status tb_grasp_job_create(const tb_grasp_request *request, tb_grasp_job **jo
     return status;
 }
 
-static void free_record(grasp_record *record)
+static void free_record(const tb_grasp_plan *plan, grasp_record *record)
 {
+    for (int32_t i = 0; i < plan->filming.copies && record->films != NULL; i++)
+        grasp_film_free(&record->films[i]);
+    free(record->films);
     free(record->trials);
     free(record->contacts);
     memset(record, 0, sizeof *record);
@@ -107,8 +109,8 @@ void tb_grasp_job_destroy(tb_grasp_job *job)
         tb_stepper_destroy(job->slots[i].stepper);
     }
     for (int32_t i = 0; i < job->plan.number_of_poses && job->records != NULL; i++)
-        free_record(&job->records[i]);
-    free_record(&job->out);
+        free_record(&job->plan, &job->records[i]);
+    free_record(&job->plan, &job->out);
     tb_stepper_destroy(job->card);
     free(job->live);
     free(job->states);
@@ -138,12 +140,15 @@ bool grasp_job_take(tb_grasp_job *job, int32_t *grasp, int32_t *copy)
     const int32_t copies = job->plan.perturbation.count;
     bool taken = false;
     pthread_mutex_lock(&job->lock);
-    if (job->status == TB_OK && job->next < job->trials) {
+    if (job->status == TB_OK && job->next < job->trials && !grasp_film_waits(job)) {
         *grasp = (int32_t)(job->next / copies);
         *copy = (int32_t)(job->next % copies);
         grasp_record *record = &job->records[*grasp];
         if (record->trials == NULL) record->trials = calloc((size_t)copies, sizeof *record->trials);
-        taken = record->trials != NULL;
+        const size_t films = (size_t)job->plan.filming.copies;
+        if (films > 0 && record->films == NULL)
+            record->films = calloc(films, sizeof *record->films);
+        taken = record->trials != NULL && (films == 0 || record->films != NULL);
         if (taken)
             job->next++;
         else
@@ -164,8 +169,8 @@ tb_status grasp_job_finish(tb_grasp_job *job, grasp_world *world, tb_error *erro
         record->number_of_contacts = world->number_of_contacts;
         world->contacts = NULL;
     }
-    grasp_world_end(world);
     pthread_mutex_lock(&job->lock);
+    grasp_film_keep(job, world, record->films);
     record->done++;
     job->trials_done++;
     job->trials_held += world->trial.verdict == TB_GRASP_HELD;
@@ -173,6 +178,7 @@ tb_status grasp_job_finish(tb_grasp_job *job, grasp_world *world, tb_error *erro
     job->steps_total -= job->plan.phases.end - world->trial.steps;
     job->grasps_done += record->done == job->plan.perturbation.count;
     pthread_mutex_unlock(&job->lock);
+    grasp_world_end(world);
     return status;
 }
 
@@ -287,7 +293,8 @@ const tb_grasp_result *tb_grasp_job_next(tb_grasp_job *job)
     const tb_grasp_plan *plan = &job->plan;
     const int32_t copies = plan->perturbation.count;
     if (job->given == plan->number_of_poses || job->records[job->given].done < copies) return NULL;
-    free_record(&job->out);
+    grasp_film_give(job);
+    free_record(plan, &job->out);
     job->out = job->records[job->given];
     memset(&job->records[job->given], 0, sizeof *job->records);
 
@@ -354,82 +361,36 @@ double tb_grasp_job_seconds(const tb_grasp_job *job)
     return (double)job->plan.phases.end * job->plan.dt;
 }
 
-/* ---- one trial again ---- */
+/* ---- Wilson's score interval ---- */
 
-/* The same steps as in the job, since no result depends on other worlds or on how steps are
- * divided. A dropped object is followed to the end of the protocol, past the step at which the
- * job's trial ends. */
-typedef struct replay {
-    tb_grasp_plan plan;
-    grasp_world world;
-    tb_stepper *stepper;
-    int64_t every; /* steps between two shown states */
-    tb_grasp_show *show;
-    void *context;
-} replay;
+/* E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22, 1927.
+ * Unlike the textbook interval, it is valid for few trials and for rates of 0 and 1. */
 
-static tb_status show(const replay *r, tb_error *error)
+/* The z at which the normal distribution's two tails together hold `tails`, erfc(z / sqrt 2) =
+ * tails, by bisection, which needs no table and is exact to rounding. */
+static double normal_quantile(double tails)
 {
-    const double time = (double)r->world.step * r->plan.dt;
-    return r->show(r->context, r->world.state, time, &r->world.steps[0], error);
+    double lower = 0, upper = 40;
+    for (int i = 0; i < 200; i++) {
+        const double middle = (lower + upper) / 2;
+        if (erfc(middle / sqrt(2)) > tails)
+            lower = middle;
+        else
+            upper = middle;
+    }
+    return (lower + upper) / 2;
 }
 
-/* A step that nothing judges any more. */
-static tb_status fall_on(replay *r, tb_error *error)
+void tb_wilson_interval(int64_t successes, int64_t trials, double confidence, double *lower,
+                        double *upper)
 {
-    grasp_world *world = &r->world;
-    grasp_world_plan(world, 1);
-    const tb_status status =
-        tb_step_courses(r->stepper, &world->state, &world->course, 1, NULL, error);
-    world->step++;
-    return status;
-}
-
-static tb_status play(replay *r, tb_error *error)
-{
-    const int64_t end = r->plan.phases.end;
-    bool done = false;
-    tb_status status = show(r, error);
-    while (status == TB_OK && r->world.step < end) {
-        if (done && r->world.trial.verdict != TB_GRASP_DROPPED) break;
-        status =
-            done ? fall_on(r, error) : grasp_world_play(&r->world, r->stepper, 1, &done, error);
-        const bool last = r->world.step == end || (done && r->world.step % r->every == 0);
-        if (status == TB_OK && (last || r->world.step % r->every == 0)) status = show(r, error);
-    }
-    return status;
-}
-
-tb_status tb_grasp_replay(const tb_grasp_request *request, int32_t copy, double interval,
-                          tb_grasp_show *show_state, void *context, tb_model **model,
-                          tb_error *error)
-{
-    replay r = {.show = show_state, .context = context};
-    *model = NULL;
-    tb_status status = grasp_check(request, error);
-    if (status == TB_OK && request->number_of_poses != 1)
-        status = tb_fail_field(error, TB_INVALID_ARGUMENT, "poses", "a replay has one pose");
-    if (status == TB_OK && (copy < 0 || copy >= request->perturbation.count))
-        status = tb_fail_field(error, TB_INVALID_ARGUMENT, "copy", "copy is %d, expected 0 to %d",
-                               (int)copy, (int)request->perturbation.count - 1);
-    if (status != TB_OK) return status;
-
-    status = grasp_plan_make(request, &r.plan, error);
-    if (status == TB_OK) {
-        r.every = (int64_t)(interval / r.plan.dt + 0.5);
-        if (r.every < 1) r.every = 1;
-        status = grasp_world_take(&r.plan, &r.world, error);
-    }
-    if (status == TB_OK) status = tb_stepper_create(&r.plan.step, &r.stepper, error);
-    if (status == TB_OK) status = grasp_world_begin(&r.world, 0, copy, error);
-    if (status == TB_OK) status = play(&r, error);
-
-    grasp_world_give(&r.world);
-    tb_stepper_destroy(r.stepper);
-    if (status == TB_OK) {
-        *model = r.plan.model;
-        r.plan.model = NULL;
-    }
-    grasp_plan_free(&r.plan);
-    return status;
+    *lower = 0;
+    *upper = 1;
+    if (trials <= 0 || !(confidence > 0 && confidence < 1)) return;
+    const double n = (double)trials, rate = (double)successes / n;
+    const double z = normal_quantile(1 - confidence), z2 = z * z;
+    const double centre = (rate + z2 / (2 * n)) / (1 + z2 / n);
+    const double half = z / (1 + z2 / n) * sqrt(rate * (1 - rate) / n + z2 / (4 * n * n));
+    *lower = successes == 0 ? 0 : fmax(0, centre - half);
+    *upper = successes == trials ? 1 : fmin(1, centre + half);
 }

@@ -53,6 +53,7 @@ void grasp_world_end(grasp_world *world)
 {
     tb_state_destroy(world->state);
     tb_model_destroy(world->variant);
+    grasp_film_free(&world->film);
     free(world->contacts);
     free(world->surfaces);
     world->state = NULL;
@@ -200,6 +201,7 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
         status = tb_state_create(world->variant != NULL ? world->variant : plan->model,
                                  &world->state, error);
     if (status == TB_OK) status = set_start(world, error);
+    if (status == TB_OK) status = grasp_film_begin(world, error);
     if (status != TB_OK) return status;
     if (plan->table && base_in_table(world)) world->trial.verdict = TB_GRASP_COLLIDED;
     return TB_OK;
@@ -259,6 +261,7 @@ void grasp_world_plan(grasp_world *world, int32_t steps)
     const bool moves = world->step <= at->shake + 1;
     const bool closes = world->step <= at->close && world->step + n > at->approach;
     const bool looks = world->step <= at->approach || world->step + n >= at->close;
+    const bool poses = looks || world->film.poses != NULL;
     double *motions = world->rows, *accelerations = motions + 13 * GRASP_STEPS_AT_ONCE;
     double *controls = accelerations + 6 * GRASP_STEPS_AT_ONCE;
     double *q = controls + GRASP_STEPS_AT_ONCE * m->number_of_actuators;
@@ -270,8 +273,8 @@ void grasp_world_plan(grasp_world *world, int32_t steps)
     world->course.kinematic = moves ? motions : NULL;
     world->course.accelerations = moves ? accelerations : NULL;
     world->course.controls = closes ? controls : NULL;
-    world->course.q = looks ? q : NULL;
-    world->course.moved = looks ? q + GRASP_STEPS_AT_ONCE * m->number_of_coordinates : NULL;
+    world->course.q = poses ? q : NULL;
+    world->course.moved = poses ? q + GRASP_STEPS_AT_ONCE * m->number_of_coordinates : NULL;
     world->course.touches = looks ? world->touches : NULL;
     world->course.certificates = world->steps;
 }
@@ -383,6 +386,7 @@ tb_status grasp_world_look(grasp_world *world, bool *done, tb_error *error)
         }
         if (world->steps[i].status != TB_DIVERGED) {
             status = look(world, i, done, error);
+            grasp_film_look(world, i, *done);
         } else {
             world->trial.verdict = TB_GRASP_DIVERGED;
             grasp_reason_now(world);

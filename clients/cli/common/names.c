@@ -76,3 +76,16 @@ void name_list_join(const name_list *list, char *text, size_t size)
             (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", list->names[i]);
     }
 }
+
+void name_write_csv(FILE *file, const char *name, const char *suffix)
+{
+    const bool quoted = strpbrk(name, ",\"\n\r") != NULL;
+    fputc(',', file);
+    if (quoted) fputc('"', file);
+    for (const char *c = name; *c != '\0'; c++) {
+        if (*c == '"') fputc('"', file);
+        fputc(*c, file);
+    }
+    fputs(suffix, file);
+    if (quoted) fputc('"', file);
+}

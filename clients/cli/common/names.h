@@ -2,6 +2,8 @@
 #ifndef CLI_NAMES_H
 #define CLI_NAMES_H
 
+#include <stdio.h>
+
 #include "tribo.h"
 
 typedef struct name_list {
@@ -16,5 +18,7 @@ tb_status name_list_create(const tb_model *model, tb_handle_kind kind, name_list
 void name_list_free(name_list *list);
 /* The names joined by ", ", cut with "..." where they do not fit. */
 void name_list_join(const name_list *list, char *text, size_t size);
+/* A field of CSV of its own, behind a comma; name and suffix may hold commas and quotes (RFC 4180). */
+void name_write_csv(FILE *file, const char *name, const char *suffix);
 
 #endif

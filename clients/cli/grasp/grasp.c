@@ -45,7 +45,8 @@ static const args_command COMMAND = {
         "      --closing FF,MF,TH --open 0,0,0 --close 1.5,1.5,1 --json\n"
         "  tribo grasp --hand hand.xml --object mug.obj --sample 20 --server robot7:7410\n"
         "  tribo grasp --hand hand.xml --object mug.obj --sample 10000 --server robot7:7410 "
-        "--submit\n"
+        "--submit \\\n"
+        "      --trajectories dropped,slipped\n"
         "  tribo grasp --hand hand.xml --object mug.obj --convex --sample 100 --perturb 100 \\\n"
         "      --backend gpu\n",
     .minimum_operands = 0,
@@ -80,6 +81,8 @@ static bool is_whole(const grasp_options *o, bool remote)
         args_complain(COMMAND.name, "%s", objection);
     else if (o->submit && !remote)
         args_complain(COMMAND.name, "--submit needs a daemon: --server HOST:PORT");
+    else if (o->trajectories != NULL && !o->submit)
+        args_complain(COMMAND.name, "--trajectories are kept by jobs: with --submit");
     else if (simulation_check_solver(COMMAND.name, o->solver))
         return true;
     return false;
@@ -248,6 +251,9 @@ int command_grasp(int argc, char **argv)
         {"plot", "FILE.svg", "draw success, slip and quality", ARGS_TEXT, &o.plot, 0, 0, NULL},
         {"submit", NULL, "leave a job to the daemon and print its id; see 'tribo jobs'", ARGS_FLAG,
          &o.submit, 0, 0, NULL},
+        {"trajectories", "LIST",
+         "with --submit: verdicts, indices of grasps, or all, whose trajectories the job keeps",
+         ARGS_TEXT, &o.trajectories, 0, 0, NULL},
         {"json", NULL, "one JSON object, its grasps as they come", ARGS_FLAG, &o.json, 0, 0, NULL},
         {"quiet", NULL, "print errors only (and --json)", ARGS_FLAG, &o.quiet, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};

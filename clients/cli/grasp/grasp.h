@@ -15,7 +15,7 @@ typedef struct grasp_options {
     const char *hand, *object, *poses;
     importing import; /* overlaps: of the hand's links */
     const char *profile, *closing, *open, *close, *tool, *axis, *approach;
-    const char *record, *plot, *solver;
+    const char *record, *plot, *solver, *trajectories;
     int64_t sample, perturb, seed, threads, maximum_iterations;
     double opening, density, mass, friction, force, width, approach_distance, close_seconds, lift,
         lift_seconds, hold, slip_limit, position_noise, angle_noise, friction_noise, mass_noise,

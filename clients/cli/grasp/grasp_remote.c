@@ -230,6 +230,7 @@ static tb_status send_request(void *context, Tribo__V1__EvaluateGraspsRequest *r
 
 typedef struct submission {
     tbc_client *client;
+    Tribo__V1__GraspTrajectoryOptions *trajectories; /* NULL: none are kept */
     char id[40];
 } submission;
 
@@ -238,12 +239,48 @@ static tb_status send_job(void *context, Tribo__V1__EvaluateGraspsRequest *grasp
     submission *s = context;
     Tribo__V1__SubmitGraspsRequest request = TRIBO__V1__SUBMIT_GRASPS_REQUEST__INIT;
     Tribo__V1__SubmitGraspsResponse *answer = NULL;
+    grasps->trajectories = s->trajectories;
     request.grasps = grasps;
     const tb_status status = TBC_CALL(s->client, "tribo.v1.Grasp/SubmitGrasps", &request,
                                       submit_grasps_response, &answer, error);
     if (status != TB_OK) return status;
     snprintf(s->id, sizeof s->id, "%s", answer->job != NULL ? answer->job->id : "");
     tbc_free(answer);
+    return TB_OK;
+}
+
+/* Reads "dropped,slipped", "3,17" or "all" into a message; the caller frees its two arrays. */
+static tb_status read_trajectories(const char *text, Tribo__V1__GraspTrajectoryOptions *m,
+                                   tb_error *error)
+{
+    enum { VERDICTS = TB_GRASP_UNCERTIFIED + 1 };
+    const size_t most = strlen(text) + VERDICTS;
+    m->grasps = calloc(most, sizeof *m->grasps);
+    m->verdicts = calloc(most, sizeof *m->verdicts);
+    if (m->grasps == NULL || m->verdicts == NULL) return no_memory(error);
+    for (const char *at = text; *at != '\0';) {
+        const size_t length = strcspn(at, ",");
+        char *end = NULL;
+        const long index = strtol(at, &end, 10);
+        const bool all = length == 3 && strncmp(at, "all", 3) == 0;
+        bool known = all;
+        for (int v = 0; v < VERDICTS; v++) {
+            const char *name = tb_grasp_verdict_name((tb_grasp_verdict)v);
+            if (!all && (strlen(name) != length || strncmp(at, name, length) != 0)) continue;
+            m->verdicts[m->n_verdicts++] =
+                (Tribo__V1__GraspVerdict)(v + TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_HELD);
+            known = true;
+        }
+        if (!known && length > 0 && end == at + length && index >= 0 && index <= INT32_MAX) {
+            m->grasps[m->n_grasps++] = (int32_t)index;
+            known = true;
+        }
+        if (!known)
+            return cli_fail(error, TB_INVALID_ARGUMENT, "", 0, "trajectories",
+                            "--trajectories: '%.*s' is no verdict and no index of a grasp",
+                            (int)length, at);
+        at += length + (at[length] == ',');
+    }
     return TB_OK;
 }
 
@@ -272,7 +309,13 @@ tb_status grasp_submit(const remote_options *remote, const grasp_options *option
 {
     outgoing o = {.tool = TRIBO__V1__POSE__INIT};
     submission s = {0};
-    tb_status status = prepare(remote, options, task, &o, &s.client, error);
+    Tribo__V1__GraspTrajectoryOptions kept = TRIBO__V1__GRASP_TRAJECTORY_OPTIONS__INIT;
+    tb_status status = TB_OK;
+    if (options->trajectories != NULL) {
+        s.trajectories = &kept;
+        status = read_trajectories(options->trajectories, &kept, error);
+    }
+    if (status == TB_OK) status = prepare(remote, options, task, &o, &s.client, error);
     if (status == TB_OK) status = with_request(&o, options, task, send_job, &s, error);
     if (status == TB_OK && options->json) {
         json_t *object = json_object();
@@ -282,6 +325,8 @@ tb_status grasp_submit(const remote_options *remote, const grasp_options *option
     } else if (status == TB_OK) {
         printf("%s\n", s.id);
     }
+    free(kept.grasps);
+    free(kept.verdicts);
     tbc_disconnect(s.client);
     free_outgoing(&o);
     return status;

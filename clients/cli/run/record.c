@@ -70,26 +70,12 @@ static bool write_line(record *r, const simulation *s)
 
 /* ---- as CSV ---- */
 
-/* A field of its own that may hold commas and quotes (RFC 4180). */
-static void write_name(FILE *file, const char *name, const char *suffix)
-{
-    const bool quoted = strpbrk(name, ",\"\n\r") != NULL;
-    fputc(',', file);
-    if (quoted) fputc('"', file);
-    for (const char *c = name; *c != '\0'; c++) {
-        if (*c == '"') fputc('"', file);
-        fputc(*c, file);
-    }
-    fputs(suffix, file);
-    if (quoted) fputc('"', file);
-}
-
 static void write_columns(FILE *file, const char *name, const char *stem, int32_t count)
 {
     char suffix[48];
     for (int32_t i = 0; i < count; i++) {
         snprintf(suffix, sizeof suffix, count == 1 ? ".%s" : ".%s%d", stem, (int)i);
-        write_name(file, name, suffix);
+        name_write_csv(file, name, suffix);
     }
 }
 
@@ -100,7 +86,7 @@ static void write_header(record *r, const tb_model *model)
     fputs("time", r->file);
     for (int32_t i = 1; i < r->bodies->count; i++)
         for (size_t k = 0; k < sizeof PARTS / sizeof PARTS[0]; k++)
-            write_name(r->file, r->bodies->names[i], PARTS[k]);
+            name_write_csv(r->file, r->bodies->names[i], PARTS[k]);
     for (int32_t i = 0; i < r->joints->count; i++) {
         tb_joint_info info = {0};
         tb_model_joint_info(model, i, &info);

@@ -162,10 +162,10 @@ START_TEST(a_newer_store_is_refused_and_left_alone)
     const char *folder = make_folder();
     tb_error error = {0};
     TEST_OK(try_open(folder, &error), &error);
-    run_sql(folder, "PRAGMA user_version = 7");
+    run_sql(folder, "PRAGMA user_version = 8");
     TEST_STATUS(try_open(folder, &error), TB_FAILED_PRECONDITION, &error);
     ck_assert_msg(strstr(error.message, "newer") != NULL, "%s", error.message);
-    ck_assert_int_eq(ask_file(folder, "PRAGMA user_version"), 7);
+    ck_assert_int_eq(ask_file(folder, "PRAGMA user_version"), 8);
     remove_folder(folder);
 }
 END_TEST

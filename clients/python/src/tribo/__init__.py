@@ -47,15 +47,17 @@ from tribo.grasp_types import (
     Hand,
     HandControl,
     HandInfo,
+    KeepTrajectories,
     Perturbation,
     Protocol,
     Shake,
+    StoredTrajectory,
     Verdict,
 )
 from tribo.grasping import Evaluation, evaluate, results_dataframe, sample_grasps
 from tribo.names import BodyMotion, JointMotion, Names
 from tribo.parameters import Parameters
-from tribo.show import show
+from tribo.show import replay, show
 from tribo.types import (
     Certificate,
     Contacts,
@@ -99,6 +101,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "JointMotion",
+    "KeepTrajectories",
     "Names",
     "NotFoundError",
     "Outcome",
@@ -116,6 +119,7 @@ __all__ = [
     "StepAnswer",
     "StepOptions",
     "StepStream",
+    "StoredTrajectory",
     "TriboError",
     "UnauthenticatedError",
     "UnavailableError",
@@ -128,6 +132,7 @@ __all__ = [
     "encode",
     "evaluate",
     "from_dlpack",
+    "replay",
     "results_dataframe",
     "sample_grasps",
     "show",

@@ -18,7 +18,15 @@ from tribo.arguments import (
 )
 from tribo.errors import translated
 from tribo.function import Function, Program, choose
-from tribo.grasp_types import GraspObject, GraspPose, GraspResult, GraspTrajectory, Hand
+from tribo.grasp_types import (
+    GraspObject,
+    GraspPose,
+    GraspResult,
+    GraspTrajectory,
+    Hand,
+    KeepTrajectories,
+    StoredTrajectory,
+)
 from tribo.names import Names
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
@@ -213,6 +221,8 @@ class Client(Connected):
         target: GraspObject,
         hand: Hand,
         poses: Iterable[GraspPose],
+        *,
+        trajectories: KeepTrajectories | None = None,
         **arguments: Unpack[GraspArguments],
     ) -> grasp_pb2.GraspJobInfo:
         """Leaves the grasps to the server as a job that outlives client and server; its row.
@@ -221,8 +231,11 @@ class Client(Connected):
             target: the object to grasp.
             hand: the grasping hand.
             poses: of the hand's tool frame in the object's frame.
+            trajectories: the trials whose trajectories are stored; None: none.
         """
         request = requests.evaluate_grasps(target, hand, poses, "low", **arguments)
+        if trajectories is not None:
+            request.trajectories.CopyFrom(trajectories.message())
         self._add_grasp_assets(request, target, hand)
         return job_of(
             self._call(self._grasp.SubmitGrasps, grasp_pb2.SubmitGraspsRequest(grasps=request))
@@ -269,6 +282,31 @@ class Client(Connected):
         answer = self._call(self._grasp.ReplayGrasp, request)
         return GraspTrajectory.from_message(
             answer, Names.from_message(self.describe(answer.scene_id))
+        )
+
+    def grasp_trajectory(self, job_id: str, grasp: int, *, copy: int = 0) -> StoredTrajectory:
+        """The stored trajectory of a trial, which its job was asked to keep.
+
+        Args:
+            job_id: of the job, or a unique beginning of it.
+            grasp: index of the pose.
+            copy: 0: the one that is not perturbed.
+        """
+        request = grasp_pb2.GetGraspTrajectoryRequest(id=job_id, grasp=grasp, copy=copy)
+        with translated():
+            answer = self._grasp.GetGraspTrajectory(
+                request, timeout=self._timeout, metadata=self._metadata
+            )
+        return StoredTrajectory.from_message(
+            answer, Names.from_message(self.describe(answer.scene_id))
+        )
+
+    def grasp_trajectories(self, job_id: str) -> Iterator[grasp_pb2.GraspTrajectoryInfo]:
+        """The trials of a job whose trajectories are stored, in the order of the poses."""
+        return self._pages(
+            self._grasp.ListGraspTrajectories,
+            grasp_pb2.ListGraspTrajectoriesRequest(id=job_id),
+            "trajectories",
         )
 
     def _add_grasp_assets(

@@ -197,6 +197,35 @@ class Perturbation:
 
 
 @dataclass(frozen=True)
+class KeepTrajectories:
+    """The trials of a job whose trajectories are stored with their results.
+
+    Those of `grasps` (indices of poses), and those with one of `verdicts`; of each grasp the first
+    `copies` (0: 1, the unperturbed one). A frame every `interval` s (0: 0.02); what is beyond
+    `maximum_bytes` (0: 64 MiB) is left out and counted.
+    """
+
+    grasps: Sequence[int] = ()
+    verdicts: Sequence[Verdict] = ()
+    copies: int = 0
+    interval: float = 0.0
+    maximum_bytes: int = 0
+
+    def message(self) -> grasp_pb2.GraspTrajectoryOptions:
+        """The wire's message."""
+        return grasp_pb2.GraspTrajectoryOptions(
+            grasps=self.grasps,
+            verdicts=[
+                grasp_pb2.GraspVerdict.Value(f"GRASP_VERDICT_{Verdict(v).name}")
+                for v in self.verdicts
+            ],
+            copies=self.copies,
+            interval=self.interval,
+            maximum_bytes=self.maximum_bytes,
+        )
+
+
+@dataclass(frozen=True)
 class GraspReason:
     """Why a trial has its verdict: `text` in words, the rest is what the words are made of.
 
@@ -452,6 +481,46 @@ class GraspTrajectory:
     def sensor(self, name: str) -> AnyArray:
         """Numbers (frames, n) of a sensor: "hand/touch" of the hand's "touch"."""
         return self.sensors[:, self.names.sensor(name)]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+@dataclass(frozen=True)
+class StoredTrajectory:
+    """The stored motion of a trial: its first state, one every interval, and its last.
+
+    times (frames) s; poses (frames, bodies, 7): position and orientation (w, x, y, z), world axes.
+    `tribo.replay` shows it, `scene_id` draws it.
+    """
+
+    scene_id: str
+    grasp: int
+    copy: int
+    verdict: Verdict
+    times: Floats
+    poses: AnyArray
+    names: Names = field(repr=False)
+
+    @classmethod
+    def from_message(
+        cls, m: grasp_pb2.GetGraspTrajectoryResponse, names: Names
+    ) -> StoredTrajectory:
+        """Reads the answer to GetGraspTrajectory."""
+        film = m.trajectory
+        return cls(
+            m.scene_id,
+            film.grasp,
+            film.copy,
+            Verdict(film.verdict),
+            decode(film.times),
+            decode(film.poses),
+            names,
+        )
+
+    def body(self, name: str) -> AnyArray:
+        """Poses (frames, 7) of a body."""
+        return self.poses[:, self.names.body(name)]
 
     def __len__(self) -> int:
         return len(self.times)

@@ -3,15 +3,20 @@
 viewer = tribo.show(session)          # http://127.0.0.1:8080
 for _ in range(100):
     viewer.update(session.step(10, bodies=True, contacts=True))
+
+tribo.replay(client, client.grasp_trajectory(job, 3)).play()   # a trial of a stored job
 """
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tribo.arrays import AnyArray, Floats, decode
+from tribo.client import Client
+from tribo.grasp_types import GraspTrajectory, StoredTrajectory
 from tribo.session import Session
 from tribo.types import StepAnswer
 from tribo.v1 import simulation_pb2
@@ -114,25 +119,20 @@ def triangles(shape: Any, mesh: Any = None) -> tuple[Floats, AnyArray]:
     raise ValueError(f"shape {shape.name!r} has no geometry that can be drawn")
 
 
-class Viewer:
-    """A page with the bodies of one world; leaving its context manager stops it.
+class _Page:
+    """A page with the bodies of a scene; leaving its context manager stops it.
 
     Attributes:
         server: the `viser.ViserServer`, for whatever else is to be drawn.
         url: of the page.
     """
 
-    def __init__(
-        self, session: Session, *, world: int = 0, host: str = "127.0.0.1", port: int = 8080
-    ) -> None:
-        """Draws the session's scene in its current state; `world` is the one that is shown."""
+    def __init__(self, client: Client, scene_id: str, host: str, port: int) -> None:
         try:
             import viser
         except ImportError as error:
-            raise ImportError("tribo.show needs viser: pip install 'tribo[show]'") from error
-        client = session._client
-        scene = client.describe(session.scene_id)
-        self.world = world
+            raise ImportError("a page needs viser: pip install 'tribo[show]'") from error
+        scene = client.describe(scene_id)
         self.server: Any = viser.ViserServer(host=host, port=port, verbose=False)
         self.url = f"http://{host}:{self.server.get_port()}"
         self._frames = [
@@ -157,14 +157,39 @@ class Viewer:
                 wxyz=np.array(list(shape.pose.orientation) or (1.0, 0.0, 0.0, 0.0)),
                 position=np.array(list(shape.pose.position) or (0.0, 0.0, 0.0)),
             )
-        self._contacts: Any = None
-        self.update(session.state(bodies=True, contacts=True))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+    def _move(self, poses: AnyArray) -> None:
+        """Puts the bodies at poses (bodies, 7)."""
+        for frame, row in zip(self._frames, poses):
+            frame.position, frame.wxyz = row[:3], row[3:7]
+
+    def stop(self) -> None:
+        """Ends the page."""
+        self.server.stop()
+
+
+class Viewer(_Page):
+    """A page with the bodies of one world of a session.
+
+    Attributes:
+        server: the `viser.ViserServer`, for whatever else is to be drawn.
+        url: of the page.
+    """
+
+    def __init__(
+        self, session: Session, *, world: int = 0, host: str = "127.0.0.1", port: int = 8080
+    ) -> None:
+        """Draws the session's scene in its current state; `world` is the one that is shown."""
+        super().__init__(session._client, session.scene_id, host, port)
+        self.world = world
+        self._contacts: Any = None
+        self.update(session.state(bodies=True, contacts=True))
 
     def update(self, answer: StepAnswer) -> None:
         """Moves the bodies, and draws a line along each contact's normal force.
@@ -175,8 +200,7 @@ class Viewer:
             raise ValueError("the answer has no bodies: ask for them by bodies=True")
         assert answer.bodies is not None
         with self.server.atomic():
-            for frame, row in zip(self._frames, answer.bodies[self.world]):
-                frame.position, frame.wxyz = row[:3], row[3:7]
+            self._move(answer.bodies[self.world])
             self._draw_contacts(answer)
 
     def _draw_contacts(self, answer: StepAnswer) -> None:
@@ -196,14 +220,60 @@ class Viewer:
             thickness=0.003,
         )
 
-    def stop(self) -> None:
-        """Ends the page."""
-        self.server.stop()
-
     def __repr__(self) -> str:
         return f"Viewer({self.url}, world={self.world})"
+
+
+class Replay(_Page):
+    """A page with the motion of one trial of a grasp job, and a slider over its frames."""
+
+    def __init__(
+        self,
+        client: Client,
+        trajectory: StoredTrajectory | GraspTrajectory,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+    ) -> None:
+        """Draws the trial's scene at its first frame."""
+        super().__init__(client, trajectory.scene_id, host, port)
+        self.trajectory = trajectory
+        last = len(trajectory) - 1
+        self.slider: Any = self.server.gui.add_slider(
+            "frame", min=0, max=max(last, 1), step=1, initial_value=0
+        )
+        self.slider.on_update(lambda _: self.show(int(self.slider.value)))
+        self.show(0)
+
+    def show(self, frame: int) -> None:
+        """Moves the bodies to a frame."""
+        with self.server.atomic():
+            self._move(self.trajectory.poses[min(frame, len(self.trajectory) - 1)])
+
+    def play(self, speed: float = 1.0) -> None:
+        """Plays all frames in their time, `speed` times as quick."""
+        times = np.asarray(self.trajectory.times) / speed
+        began = time.monotonic()
+        for frame, due in enumerate(times - times[0]):
+            time.sleep(max(0.0, float(due) - (time.monotonic() - began)))
+            self.slider.value = frame
+            self.show(frame)
+
+    def __repr__(self) -> str:
+        return f"Replay({self.url}, {len(self.trajectory)} frames)"
 
 
 def show(session: Session, *, world: int = 0, host: str = "127.0.0.1", port: int = 8080) -> Viewer:
     """Shows a world of a session in the browser; `Viewer.update` shows another answer."""
     return Viewer(session, world=world, host=host, port=port)
+
+
+def replay(
+    client: Client,
+    trajectory: StoredTrajectory | GraspTrajectory,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+) -> Replay:
+    """Shows a trial of a grasp job in the browser; `Replay.play` plays it."""
+    return Replay(client, trajectory, host=host, port=port)

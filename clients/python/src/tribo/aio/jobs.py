@@ -22,6 +22,8 @@ from tribo.grasp_types import (
     GraspSummary,
     GraspTrajectory,
     Hand,
+    KeepTrajectories,
+    StoredTrajectory,
 )
 from tribo.names import Names
 from tribo.progress import Progress
@@ -107,6 +109,21 @@ class GraspCalls(AsyncConnected):
             answer, Names.from_message(await self.describe(answer.scene_id))
         )
 
+    @like(blocking.Client.grasp_trajectory)
+    async def grasp_trajectory(
+        self, job_id: str, grasp: int, *, copy: int = 0
+    ) -> StoredTrajectory:
+        request = grasp_pb2.GetGraspTrajectoryRequest(id=job_id, grasp=grasp, copy=copy)
+        answer = await self._call(self._grasp.GetGraspTrajectory, request)
+        return StoredTrajectory.from_message(
+            answer, Names.from_message(await self.describe(answer.scene_id))
+        )
+
+    @like(blocking.Client.grasp_trajectories)
+    def grasp_trajectories(self, job_id: str) -> AsyncIterator[grasp_pb2.GraspTrajectoryInfo]:
+        request = grasp_pb2.ListGraspTrajectoriesRequest(id=job_id)
+        return self._pages(self._grasp.ListGraspTrajectories, request, "trajectories")
+
     async def _add_grasp_assets(
         self, request: grasp_pb2.EvaluateGraspsRequest, target: GraspObject, hand: Hand
     ) -> None:
@@ -151,9 +168,13 @@ class GraspCalls(AsyncConnected):
         target: GraspObject,
         hand: Hand,
         poses: Iterable[GraspPose],
+        *,
+        trajectories: KeepTrajectories | None = None,
         **arguments: Unpack[GraspArguments],
     ) -> grasp_pb2.GraspJobInfo:
         request = requests.evaluate_grasps(target, hand, poses, "low", **arguments)
+        if trajectories is not None:
+            request.trajectories.CopyFrom(trajectories.message())
         await self._add_grasp_assets(request, target, hand)
         return job_of(
             await self._call(

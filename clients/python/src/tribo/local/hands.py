@@ -26,6 +26,8 @@ from tribo.sources import Source
 MESH_FRICTION, MESH_SPIN_M = 0.7, 0.005
 #: candidates drawn for each sample of a known hand, of which some collide
 CANDIDATES, MOST_CANDIDATES = 4, 1_000_000
+#: m: a fingertip is the end of a finger of this length
+FINGERTIP_M = 0.03
 _SLICE_NS = 200_000_000
 
 
@@ -107,26 +109,64 @@ class HandModel:
     def found_tool(self) -> tuple[Floats, Floats]:
         """A tool frame for a hand without a profile: position (m) and orientation in the base.
 
-        Its origin is in the middle of the fingertips, between open and closed; y is the closing
-        axis, z leads from the base to the origin.
+        y is the closing axis. z leads from the base to the fingertips: of the bodies that move on
+        each side of the axis, those that reach farthest; links of a finger's mechanism that end
+        before its tip count for nothing. The origin is in the middle of the faces that meet, between
+        open and closed, and as deep as the middle of a fingertip's last `FINGERTIP_M`.
         """
         lib = self.library
         info = lib.call.tb_hand_describe(self.pointer)
         if info.number_of_tips < 2 or not any(info.axis):
             raise ValueError("the hand moves no two fingertips towards each other")
-        tips = [info.tips[i] for i in range(info.number_of_tips)]
-        moved = [t for t in tips if np.linalg.norm(np.subtract(list(t.open), list(t.close))) > 1e-3]
-        middle = np.mean([np.add(list(t.open), list(t.close)) / 2 for t in moved or tips], axis=0)
+        every = [info.tips[i] for i in range(info.number_of_tips)]
+        places = {lib.text(t.body): np.stack([list(t.open), list(t.close)]) for t in every}
+        moved = {n: p for n, p in places.items() if np.linalg.norm(p[1] - p[0]) > 1e-3}
+        moved = moved if len(moved) > 1 else places
+        middle = np.mean([p.mean(axis=0) for p in moved.values()], axis=0)
         y = np.array(list(info.axis))
         y /= np.linalg.norm(y)
         z = middle - y * (y @ middle)
         if np.linalg.norm(z) < 1e-6:
             raise ValueError("the fingertips lie at the base: give the tool frame")
         z /= np.linalg.norm(z)
-        local = np.stack([np.cross(y, z), y, z], axis=1)
+        x = np.cross(y, z)
+
+        centre = np.mean([p[0] @ y for p in moved.values()])
+        sides: list[list[str]] = [[], []]
+        for name, place in moved.items():
+            sides[int(place[0] @ y > centre)].append(name)
+        tips: list[list[str]] = []
+        depths, across = [], []
+        for side in sides:
+            reach = {n: self._support(n, z) for n in side}
+            tips.append([n for n in side if reach[n] > max(reach.values()) - FINGERTIP_M])
+            for n in tips[-1]:
+                length = reach[n] + self._support(n, -z)
+                depths.append(reach[n] - min(FINGERTIP_M, length) / 2)
+                across.append(moved[n].mean(axis=0) @ x)
+        lower = max(self._support(n, y) for n in tips[0])
+        upper = -max(self._support(n, -y) for n in tips[1])
+        origin = np.mean(across) * x + (lower + upper) / 2 * y + np.mean(depths) * z
+        local = np.stack([x, y, z], axis=1)
         base = _matrix(self.info.tool_orientation)
-        position = np.array(self.info.tool_position) + base @ middle
+        position = np.array(self.info.tool_position) + base @ origin
         return position, _quaternion(base @ local)
+
+    def _support(self, body: str, direction: Floats) -> float:
+        """Largest distance (m) of a body's shapes along a direction, tool frame, open and closed."""
+        lib = self.library
+        n = lib.ffi.new("double[3]", direction.tolist())
+        shapes = [
+            i
+            for i in range(lib.call.tb_hand_number_of_shapes(self.pointer))
+            if lib.text(lib.call.tb_hand_shape_body(self.pointer, i)) == body
+        ]
+        return float(
+            np.mean([
+                max(lib.call.tb_hand_support(self.pointer, i, closed, n) for i in shapes)
+                for closed in (False, True)
+            ])  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         return f"HandModel({self.info!r})"
