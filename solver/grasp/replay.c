@@ -208,14 +208,17 @@ static tb_status fall_on(replay *r, tb_error *error)
 static tb_status play(replay *r, tb_error *error)
 {
     const int64_t end = r->plan.phases.end;
-    bool done = false;
+    int64_t shown = 0;
+    bool done = false, ended = false;
     tb_status status = show(r, error);
-    while (status == TB_OK && r->world.step < end) {
-        if (done && r->world.trial.verdict != TB_GRASP_DROPPED) break;
+    while (status == TB_OK && r->world.step < end && !ended) {
         status =
             done ? fall_on(r, error) : grasp_world_play(&r->world, r->stepper, 1, &done, error);
-        const bool last = r->world.step == end || (done && r->world.step % r->every == 0);
-        if (status == TB_OK && (last || r->world.step % r->every == 0)) status = show(r, error);
+        const int64_t step = r->world.step;
+        ended = step == end || (done && r->world.trial.verdict != TB_GRASP_DROPPED);
+        if (status != TB_OK || step == shown || !(ended || step % r->every == 0)) continue;
+        status = show(r, error);
+        shown = step;
     }
     return status;
 }

@@ -279,6 +279,23 @@ async def test_a_job_is_left_and_found_again_by_asyncio(
     assert film.poses.shape[1:] == (len(client.describe(film.scene_id).bodies), 7)
     np.testing.assert_allclose(np.diff(film.times)[:-1], 0.05, atol=1e-9)
     assert max(c.residual for c in film.certificates) < 1e-5
+    # none was kept of it; another job keeps the trajectory of the trial that does not hold
+    with pytest.raises(tribo.NotFoundError, match="not chosen"):
+        client.grasp_trajectory(job.id, 1)
+    keep = tribo.KeepTrajectories(
+        grasps=[1],
+        verdicts=[v for v in tribo.Verdict if v not in (tribo.Verdict.HELD, 0)],
+        interval=0.05,
+    )
+    kept = await aio.submit_grasps(cube, HAND, POSES, protocol=PROTOCOL, trajectories=keep)
+    while (await aio.grasp_job(kept.id)).grasps_done < len(POSES):
+        await asyncio.sleep(0.05)
+    assert [t.grasp async for t in aio.grasp_trajectories(kept.id)] == [1, 2]
+    stored = await aio.grasp_trajectory(kept.id[:12], 1)
+    assert stored.verdict == results[1].verdict
+    assert stored.poses.tobytes() == film.poses.tobytes()
+    assert stored.times.tobytes() == film.times.tobytes()
+    assert stored.body("object/cube").shape == (len(stored), 7)
     endless = await aio.submit_grasps(cube, HAND, POSES * 400, protocol=PROTOCOL)
     ended = await aio.cancel_grasp_job(endless.id)
     assert ended.id == endless.id

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import models
 import numpy as np
 import pytest
 
@@ -31,6 +34,26 @@ def test_shapes_have_triangles_outwards(kind: Any) -> None:
     assert not report.holes
     assert not report.flipped
     assert Mesh(vertices, faces).volume == pytest.approx(volume, rel=0.05)
+
+
+def test_a_trial_is_replayed(client: tribo.Client, tmp_path: Path) -> None:
+    pytest.importorskip("viser")
+    models.write_box(tmp_path / "cube.obj", 0.02)
+    cube = tribo.GraspObject(tmp_path / "cube.obj", mass=0.1, friction=0.6)
+    hand = tribo.Hand(models.HAND, name="hand.xml", closing_actuators=("close_left", "close_right"))
+    poses = [tribo.GraspPose((0, 0, 0.006), force=10)]
+    keep = tribo.KeepTrajectories([0], interval=0.1)
+    job = client.submit_grasps(cube, hand, poses, trajectories=keep)
+    while client.grasp_job(job.id).grasps_done < 1:
+        time.sleep(0.05)
+    trial = client.grasp_trajectory(job.id, 0)
+    with tribo.replay(client, trial, port=0) as page:
+        page.play(speed=100)
+        for frame, pose in zip(page._frames, trial.poses[-1]):
+            assert frame.position == pytest.approx(pose[:3])
+        assert page.slider.value == len(trial) - 1
+        page.show(0)
+        assert page._frames[-1].position == pytest.approx(trial.poses[0, -1, :3])
 
 
 def test_a_session_is_shown(client: tribo.Client, lift: tribo.Scene) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -213,12 +213,10 @@ class KeepTrajectories:
 
     def message(self) -> grasp_pb2.GraspTrajectoryOptions:
         """The wire's message."""
+        verdicts: list[Any] = [int(Verdict(v)) for v in self.verdicts]
         return grasp_pb2.GraspTrajectoryOptions(
             grasps=self.grasps,
-            verdicts=[
-                grasp_pb2.GraspVerdict.Value(f"GRASP_VERDICT_{Verdict(v).name}")
-                for v in self.verdicts
-            ],
+            verdicts=verdicts,
             copies=self.copies,
             interval=self.interval,
             maximum_bytes=self.maximum_bytes,

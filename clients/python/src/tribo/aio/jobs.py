@@ -110,9 +110,7 @@ class GraspCalls(AsyncConnected):
         )
 
     @like(blocking.Client.grasp_trajectory)
-    async def grasp_trajectory(
-        self, job_id: str, grasp: int, *, copy: int = 0
-    ) -> StoredTrajectory:
+    async def grasp_trajectory(self, job_id: str, grasp: int, *, copy: int = 0) -> StoredTrajectory:
         request = grasp_pb2.GetGraspTrajectoryRequest(id=job_id, grasp=grasp, copy=copy)
         answer = await self._call(self._grasp.GetGraspTrajectory, request)
         return StoredTrajectory.from_message(

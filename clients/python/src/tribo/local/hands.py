@@ -111,8 +111,8 @@ class HandModel:
 
         y is the closing axis. z leads from the base to the fingertips: of the bodies that move on
         each side of the axis, those that reach farthest; links of a finger's mechanism that end
-        before its tip count for nothing. The origin is in the middle of the faces that meet, between
-        open and closed, and as deep as the middle of a fingertip's last `FINGERTIP_M`.
+        before its tip count for nothing. The origin is amid the faces that meet, between
+        open and closed, as deep as the middle of a fingertip's last `FINGERTIP_M`.
         """
         lib = self.library
         info = lib.call.tb_hand_describe(self.pointer)
@@ -153,7 +153,7 @@ class HandModel:
         return position, _quaternion(base @ local)
 
     def _support(self, body: str, direction: Floats) -> float:
-        """Largest distance (m) of a body's shapes along a direction, tool frame, open and closed."""
+        """How far (m) a body's shapes reach along a direction, tool frame, open and closed."""
         lib = self.library
         n = lib.ffi.new("double[3]", direction.tolist())
         shapes = [
@@ -161,12 +161,11 @@ class HandModel:
             for i in range(lib.call.tb_hand_number_of_shapes(self.pointer))
             if lib.text(lib.call.tb_hand_shape_body(self.pointer, i)) == body
         ]
-        return float(
-            np.mean([
-                max(lib.call.tb_hand_support(self.pointer, i, closed, n) for i in shapes)
-                for closed in (False, True)
-            ])  # fmt: skip
-        )
+        far = [
+            max(lib.call.tb_hand_support(self.pointer, i, closed, n) for i in shapes)
+            for closed in (False, True)
+        ]
+        return float(np.mean(far))
 
     def __repr__(self) -> str:
         return f"HandModel({self.info!r})"
