@@ -110,6 +110,17 @@ START_TEST(random_solids_obey_the_laws_of_volumes)
 }
 END_TEST
 
+/* Trees of convex solids are chains as long as their faces are many. */
+START_TEST(many_faces_need_no_deep_calls)
+{
+    const double ball = volume_of("sphere($fn = 100, r = 1);"), pi = acos(-1.);
+    TEST_NEAR_RELATIVE(ball, 4 * pi / 3, 3e-3);
+    TEST_NEAR_RELATIVE(
+        volume_of("difference() { cube(4, center = true); sphere($fn = 100, r = 1); }"), 64 - ball,
+        1e-9);
+}
+END_TEST
+
 START_TEST(outlines_are_extruded)
 {
     const double circle = 0.5 * 16 * sin(2 * acos(-1.) / 16); /* 16 sides, radius 1 */
@@ -135,6 +146,9 @@ START_TEST(outlines_are_extruded)
     refuses(CUBE "\n\nhull() { " CUBE " }", TB_UNSUPPORTED, "'hull' is not read");
     ck_assert_msg(strstr(error.message, "t.csg:3") != NULL, "%s", error.message);
     refuses("union() { " CUBE, TB_INVALID_ARGUMENT, "'}' is missing");
+    refuses("cube(1e13);", TB_INVALID_ARGUMENT, "beyond 1e+12 m");
+    refuses("polyhedron(points=[7,[0,0,0],[1,0,0],[0,1,0]], faces=[[0,1,2]]);", TB_INVALID_ARGUMENT,
+            "3 or more lists of 3 numbers");
     refuses("cube(size = );", TB_INVALID_ARGUMENT, "is no number");
     refuses("polyhedron(points=[[0,0,0],[1,0,0],[0,1,0]], faces=[[0,1,7]]);", TB_INVALID_ARGUMENT,
             "names point 7 of 3");
@@ -174,4 +188,5 @@ START_TEST(a_drilled_plate_keeps_its_hole_under_the_volume_law)
 END_TEST
 
 TEST_MAIN(boxes_combine_to_their_volumes, random_solids_obey_the_laws_of_volumes,
-          outlines_are_extruded, a_drilled_plate_keeps_its_hole_under_the_volume_law)
+          many_faces_need_no_deep_calls, outlines_are_extruded,
+          a_drilled_plate_keeps_its_hole_under_the_volume_law)

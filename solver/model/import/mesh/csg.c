@@ -372,7 +372,7 @@ static void put_sphere(reader *r, const arguments *a, tb_csg_solid *s)
 static const value *points_of(reader *r, const arguments *a, int32_t width)
 {
     const value *v = argument(a, "points", 0);
-    bool fits = v != NULL && v->number_of_rows >= 3;
+    bool fits = v != NULL && v->number_of_rows >= 3 && v->rows[0] == 0;
     for (int32_t i = 0; fits && i < v->number_of_rows; i++)
         fits = v->rows[i + 1] - v->rows[i] == width;
     if (!fits) fail(r, TB_INVALID_ARGUMENT, "points must be 3 or more lists of %d numbers", width);
@@ -633,7 +633,8 @@ tb_status tb_csg_parse(const char *text, size_t size, const char *file, tb_mesh_
         tb_csg_combine(&r.pool, TB_CSG_UNION, &whole, &one);
         tb_csg_solid_free(&one);
     }
-    if (r.status == TB_OK && whole.count == 0 && !r.pool.no_memory && !r.pool.too_large)
+    if (r.status == TB_OK && whole.count == 0 && !r.pool.no_memory && !r.pool.too_large &&
+        !r.pool.too_far)
         fail(&r, TB_INVALID_ARGUMENT, "the solid is empty");
     if (r.status == TB_OK) r.status = tb_csg_triangles(&r.pool, &whole, file, mesh, error);
     tb_csg_solid_free(&whole);

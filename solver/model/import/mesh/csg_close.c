@@ -238,6 +238,9 @@ tb_status tb_csg_triangles(tb_csg_pool *pool, const tb_csg_solid *solid, const c
     if (pool->too_large)
         return tb_fail_file(error, TB_RESOURCE_EXHAUSTED, file, 0, "mesh",
                             "the solid has too many faces");
+    if (pool->too_far)
+        return tb_fail_file(error, TB_INVALID_ARGUMENT, file, 0, "mesh",
+                            "a coordinate lies beyond %g m", TB_MESH_COORDINATE_LIMIT);
     bool fits = !pool->no_memory && weld(&c, solid);
     for (int32_t i = 0; i < solid->count && fits; i++)
         fits = close_polygon(&c, &solid->polygons[i]);

@@ -10,7 +10,7 @@
 /* Corners within this share of the size of a plane are on it; equal ones are one. */
 #define ON_PLANE 1e-9
 
-enum { MOST_CORNERS = 1 << 24, MOST_DEEP = 10000 };
+enum { MOST_CORNERS = 1 << 24, MOST_DEEP = 1000 };
 
 /* A tree: children by index, -1: none. */
 typedef struct node {
@@ -40,7 +40,7 @@ void tb_csg_solid_free(tb_csg_solid *solid)
 
 static bool broken(const tb_csg_pool *p)
 {
-    return p->no_memory || p->too_large || !tb_budget_holds();
+    return p->no_memory || p->too_large || p->too_far || !tb_budget_holds();
 }
 
 /* ---- vertices, planes, polygons ---- */
@@ -49,9 +49,12 @@ int32_t tb_csg_vertex(tb_csg_pool *p, double x, double y, double z)
 {
     double *grown =
         tb_grow(p->vertices, p->number_of_vertices + 1, &p->vertex_capacity, 3 * sizeof *grown);
-    if (grown == NULL || p->number_of_vertices >= TB_MESH_FILE_LIMIT) {
+    const bool is_near = fabs(x) <= TB_MESH_COORDINATE_LIMIT &&
+                         fabs(y) <= TB_MESH_COORDINATE_LIMIT && fabs(z) <= TB_MESH_COORDINATE_LIMIT;
+    p->too_far = p->too_far || !is_near;
+    if (grown == NULL || !is_near || p->number_of_vertices >= TB_MESH_FILE_LIMIT) {
         p->no_memory = p->no_memory || grown == NULL;
-        p->too_large = p->too_large || grown != NULL;
+        p->too_large = p->too_large || (grown != NULL && is_near);
         if (grown != NULL) p->vertices = grown;
         return 0;
     }
@@ -267,54 +270,98 @@ static void sort_polygon(tb_csg_pool *p, const tb_csg_polygon *polygon, int32_t 
 
 /* ---- trees ---- */
 
-/* The number of the subtree of some polygons, -1 for none. */
-static int32_t build(tb_csg_pool *p, tree *t, const tb_csg_solid *list, int32_t depth)
+/* The number of a new node, -1 if there is no room. */
+static int32_t add_node(tb_csg_pool *p, tree *t, const tb_csg_polygon *root)
 {
-    if (list->count == 0 || broken(p)) return -1;
     node *grown = tb_grow(t->nodes, t->count + 1, &t->capacity, sizeof *grown);
-    if (grown == NULL || depth > MOST_DEEP) {
-        p->no_memory = p->no_memory || grown == NULL;
-        p->too_large = p->too_large || grown != NULL;
-        if (grown != NULL) t->nodes = grown;
+    if (grown == NULL) {
+        p->no_memory = true;
         return -1;
     }
     t->nodes = grown;
-    const int32_t index = t->count++;
-    /* the middle one: lists often run round a body, whose neighbours divide it badly */
-    const tb_csg_polygon root = list->polygons[list->count / 2];
-    t->nodes[index] = (node){root.plane, -1, -1, root.flipped};
-    tb_csg_solid on = {0}, front = {0}, back = {0};
-    for (int32_t i = 0; i < list->count; i++)
-        sort_polygon(p, &list->polygons[i], root.plane, root.flipped, &on, &on, &front, &back);
-    tb_csg_solid_free(&on);
-    const int32_t f = build(p, t, &front, depth + 1), b = build(p, t, &back, depth + 1);
-    tb_csg_solid_free(&front);
-    tb_csg_solid_free(&back);
-    t->nodes[index].front = f;
-    t->nodes[index].back = b;
-    return index;
+    t->nodes[t->count] = (node){root->plane, -1, -1, root->flipped};
+    return t->count++;
 }
 
-/* Leaves the polygons outside of the tree's solid, or inside of it if `inside`. Polygons in its
- * surface go to the front if their normals agree with it, turned by `inside`. */
-static tb_csg_solid clip(tb_csg_pool *p, const tree *t, int32_t index, tb_csg_solid list,
-                         bool inside)
+/* The number of the subtree of some polygons, -1 for none; frees the list. Chains, as those of convex
+ * solids, need no recursion. */
+static int32_t build(tb_csg_pool *p, tree *t, tb_csg_solid list, int32_t depth)
 {
-    if (index < 0 || list.count == 0 || broken(p)) return list;
-    const node *n = &t->nodes[index];
-    const bool flipped = n->flipped != inside;
-    const int32_t ahead = inside ? n->back : n->front, behind = inside ? n->front : n->back;
-    tb_csg_solid front = {0}, back = {0};
-    for (int32_t i = 0; i < list.count; i++)
-        sort_polygon(p, &list.polygons[i], n->plane, flipped, &front, &back, &front, &back);
-    tb_csg_solid_free(&list);
-    front = clip(p, t, ahead, front, inside);
-    if (behind >= 0) {
-        back = clip(p, t, behind, back, inside);
-        for (int32_t i = 0; i < back.count; i++) add_polygon(p, &front, &back.polygons[i]);
+    int32_t first = -1, before = -1;
+    bool was_front = false;
+    p->too_large = p->too_large || depth > MOST_DEEP;
+    while (list.count > 0 && !broken(p)) {
+        /* the middle one: lists often run round a body, whose neighbours divide it badly */
+        const tb_csg_polygon root = list.polygons[list.count / 2];
+        const int32_t index = add_node(p, t, &root);
+        if (index < 0) break;
+        if (before < 0)
+            first = index;
+        else if (was_front)
+            t->nodes[before].front = index;
+        else
+            t->nodes[before].back = index;
+        tb_csg_solid on = {0}, front = {0}, back = {0};
+        for (int32_t i = 0; i < list.count; i++)
+            sort_polygon(p, &list.polygons[i], root.plane, root.flipped, &on, &on, &front, &back);
+        tb_csg_solid_free(&on);
+        tb_csg_solid_free(&list);
+        if (front.count > 0 && back.count > 0) {
+            const int32_t child = build(p, t, front, depth + 1);
+            t->nodes[index].front = child;
+            front = (tb_csg_solid){0};
+        }
+        was_front = front.count > 0;
+        list = was_front ? front : back;
+        if (was_front)
+            tb_csg_solid_free(&back);
+        else
+            tb_csg_solid_free(&front);
+        before = index;
     }
-    tb_csg_solid_free(&back);
-    return front;
+    tb_csg_solid_free(&list);
+    return first;
+}
+
+static void move_polygons(tb_csg_pool *p, tb_csg_solid *from, tb_csg_solid *to)
+{
+    for (int32_t i = 0; i < from->count; i++) add_polygon(p, to, &from->polygons[i]);
+    tb_csg_solid_free(from);
+}
+
+/* Moves the polygons of a list that lie outside of the tree's solid to `kept`, or those inside of it if
+ * `inside`; frees the list. Polygons in its surface go to the front if their normals agree with it,
+ * turned by `inside`. */
+static void clip_into(tb_csg_pool *p, const tree *t, int32_t index, tb_csg_solid list, bool inside,
+                      tb_csg_solid *kept)
+{
+    while (list.count > 0 && !broken(p)) {
+        const node *n = &t->nodes[index];
+        const int32_t ahead = inside ? n->back : n->front, behind = inside ? n->front : n->back;
+        tb_csg_solid front = {0}, back = {0};
+        for (int32_t i = 0; i < list.count; i++)
+            sort_polygon(p, &list.polygons[i], n->plane, n->flipped != inside, &front, &back,
+                         &front, &back);
+        tb_csg_solid_free(&list);
+        if (ahead < 0) move_polygons(p, &front, kept);
+        if (behind < 0) tb_csg_solid_free(&back);
+        if (ahead >= 0 && behind >= 0) {
+            clip_into(p, t, ahead, front, inside, kept);
+            front = (tb_csg_solid){0};
+        }
+        list = front.count > 0 ? front : back;
+        index = front.count > 0 ? ahead : behind;
+        if (list.polygons != front.polygons) tb_csg_solid_free(&front);
+        if (list.polygons != back.polygons) tb_csg_solid_free(&back);
+    }
+    tb_csg_solid_free(&list);
+}
+
+static tb_csg_solid clip(tb_csg_pool *p, const tree *t, tb_csg_solid list, bool inside)
+{
+    tb_csg_solid kept = {0};
+    clip_into(p, t, 0, list, inside, &kept);
+    return kept;
 }
 
 static void flip(tb_csg_pool *p, tb_csg_solid *list)
@@ -343,14 +390,17 @@ void tb_csg_combine(tb_csg_pool *p, tb_csg_operation operation, tb_csg_solid *a,
         return;
     }
     tree ta = {0}, tb = {0};
-    build(p, &ta, a, 0);
-    build(p, &tb, b, 0);
+    tb_csg_solid copies[2] = {{0}, {0}};
+    for (int32_t i = 0; i < a->count; i++) add_polygon(p, &copies[0], &a->polygons[i]);
+    for (int32_t i = 0; i < b->count; i++) add_polygon(p, &copies[1], &b->polygons[i]);
+    build(p, &ta, copies[0], 0);
+    build(p, &tb, copies[1], 0);
     const bool meets = operation != TB_CSG_UNION; /* a is turned, b is kept inside of a */
     if (meets) flip(p, a);
-    *a = clip(p, &tb, 0, *a, operation == TB_CSG_INTERSECTION);
-    *b = clip(p, &ta, 0, *b, meets);
+    *a = clip(p, &tb, *a, operation == TB_CSG_INTERSECTION);
+    *b = clip(p, &ta, *b, meets);
     flip(p, b);
-    *b = clip(p, &ta, 0, *b, meets);
+    *b = clip(p, &ta, *b, meets);
     if (meets) flip(p, a);
     if (operation != TB_CSG_DIFFERENCE) flip(p, b);
     for (int32_t i = 0; i < b->count; i++) add_polygon(p, a, &b->polygons[i]);

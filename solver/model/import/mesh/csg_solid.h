@@ -36,7 +36,7 @@ typedef struct tb_csg_pool {
     int32_t number_of_vertices, number_of_planes, number_of_corners, number_of_crossings;
     int32_t vertex_capacity, plane_capacity, corner_capacity, crossing_slots;
     double size; /* m, the largest coordinate */
-    bool no_memory, too_large;
+    bool no_memory, too_large, too_far;
 } tb_csg_pool;
 
 typedef enum tb_csg_operation {
