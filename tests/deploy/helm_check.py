@@ -48,6 +48,10 @@ VALUES: dict[str, dict[str, str]] = {
         "outbox.url": "postgresql://tribod@postgres:6432/fleet",
         "outbox.passwordSecret.name": "postgres-password",
     },
+    "traced": {
+        "otlp.endpoint": "https://collector/otlp",
+        "otlp.headersSecret.name": "collector-headers",
+    },
     "certified": {"tls.certManager.enabled": "true", "tls.certManager.issuerRef.name": "ca"},
 }
 #: wrong values, and a word of the message that names them
@@ -55,6 +59,7 @@ WRONG: dict[str, tuple[dict[str, str], str]] = {
     "replicas": ({"replicas": "-1"}, "replicas"),
     "an unknown value": ({"replicsa": "2"}, "replicsa"),
     "a key without entries": ({"keys.secretName": "k"}, "keys.entries"),
+    "another protocol": ({"otlp.endpoint": "collector:4317"}, "otlp"),
     "another database": ({"outbox.url": "mysql://there"}, "outbox"),
     "a misspelt option of a section": ({"config.limit.sessions": "5"}, "limit"),
     "a size without a unit that exists": ({"persistence.size": "20GB"}, "size"),
