@@ -138,8 +138,9 @@ double grasp_hand_spread(const grasp_hand *hand, const tb_body_motion *motions);
 /* Finds the closing actuators and the controls of all (hand_controls.c). */
 tb_status grasp_hand_controls(const tb_grasp_hand *from, tb_grasp_plan *plan,
                               const grasp_hand *hand, const double *start, tb_error *error);
-/* Fills plan->info and warns of hands that do not close (hand_info.c). */
-tb_status grasp_hand_note(tb_grasp_plan *plan, const grasp_hand *hand, tb_error *error);
+/* Fills plan->info, leaves links of fingers' mechanisms out of the tips, and warns of hands that do not
+ * close (hand_info.c). */
+tb_status grasp_hand_note(tb_grasp_plan *plan, grasp_hand *hand, tb_error *error);
 void grasp_hand_forget(tb_grasp_plan *plan);
 
 /* Actuators of a bare hand with the ends of their control ranges, and for each which end opens the

@@ -10,6 +10,9 @@
 /* a fingertip that moves less than this part of the largest way stays where it is */
 static const double STAYS = 0.1;
 static const double LEAST_WAY_M = 1e-4;
+/* a link beside a finger, within this distance across it, that ends this much before its tip is part
+ * of the finger's mechanism */
+static const double LINK_M = 0.03;
 enum { POWER_ITERATIONS = 60 };
 
 const char *tb_control_source_name(tb_control_source source)
@@ -54,6 +57,20 @@ static tb_status note_controls(tb_grasp_plan *plan, const grasp_hand *hand, tb_e
 
 /* ---- fingertips ---- */
 
+/* Largest n . x over the shapes of a body that can touch; n in the base's frame. */
+static double body_support(const tb_model *m, const tb_body_motion *motions, int32_t body,
+                           tb_vec3 n)
+{
+    double largest = -INFINITY;
+    for (int32_t s = 0; s < m->number_of_shapes; s++) {
+        if (m->shapes[s].body != body || (m->shapes[s].category == 0 && m->shapes[s].mask == 0))
+            continue;
+        const grasp_frame frame = grasp_frame_of(&motions[body]);
+        largest = fmax(largest, grasp_support(m, s, &frame, n));
+    }
+    return largest;
+}
+
 static tb_status note_tips(tb_grasp_plan *plan, const grasp_hand *hand, const tb_body_motion *open,
                            const tb_body_motion *closed, tb_error *error)
 {
@@ -70,6 +87,53 @@ static tb_status note_tips(tb_grasp_plan *plan, const grasp_hand *hand, const tb
         info->number_of_tips++;
     }
     return TB_OK;
+}
+
+/* Direction from the base to the fingertips, normal to the closing axis, in the base's frame; zero for
+ * tips at the base. */
+static tb_vec3 forward_of(const tb_grasp_plan *plan, const grasp_hand *hand,
+                          const tb_body_motion *open, const tb_body_motion *closed)
+{
+    const tb_vec3 axis = tb_q_rotate(plan->tool.orientation, tb_v3_load(plan->info.axis));
+    tb_vec3 middle = tb_v3(0, 0, 0);
+    for (int32_t i = 0; i < hand->number_of_tips; i++) {
+        const int32_t b = hand->tips[i];
+        middle = tb_v3_add(middle, tb_v3_add(tb_v3_load(open[b].com), tb_v3_load(closed[b].com)));
+    }
+    middle = tb_v3_add_scaled(middle, axis, -tb_v3_dot(axis, middle));
+    return tb_v3_normalize(middle, tb_v3(0, 0, 0));
+}
+
+/* Leaves out the bars of fingers that are linkages: they have no children and touch nothing that the
+ * hand holds. */
+static void drop_links(tb_hand_info *info, grasp_hand *hand, tb_vec3 forward,
+                       const tb_body_motion *open)
+{
+    const int32_t count = hand->number_of_tips;
+    tb_hand_tip *tips = (tb_hand_tip *)(uintptr_t)info->tips;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const tb_body_motion *link = &open[hand->tips[i]];
+        const double reach = body_support(hand->bare, open, hand->tips[i], forward);
+        bool is_link = false;
+        /* fingers in front of this one have been moved to the front of the list */
+        for (int32_t k = 0; k < count && !is_link; k++) {
+            if (k >= kept && k < i) continue;
+            const tb_vec3 away =
+                tb_v3_sub(tb_v3_load(open[hand->tips[k]].com), tb_v3_load(link->com));
+            const tb_vec3 across = tb_v3_add_scaled(away, forward, -tb_v3_dot(forward, away));
+            is_link = tb_v3_length(across) < LINK_M &&
+                      body_support(hand->bare, open, hand->tips[k], forward) > reach + LINK_M;
+        }
+        if (is_link) {
+            free((char *)(uintptr_t)tips[i].body);
+            continue;
+        }
+        const tb_hand_tip tip = tips[i];
+        tips[kept] = tip;
+        hand->tips[kept++] = hand->tips[i];
+    }
+    info->number_of_tips = hand->number_of_tips = kept;
 }
 
 static tb_vec3 way_of(const tb_hand_tip *tip)
@@ -98,20 +162,6 @@ static void find_axis(tb_hand_info *info)
     for (int k = 0; k < 3; k++)
         if (fabs(tb_v3_at(axis, k)) == largest && tb_v3_at(axis, k) < 0) axis = tb_v3_negate(axis);
     tb_v3_store(info->axis, axis);
-}
-
-/* Largest n . x over the shapes of a body that can touch; n in the base's frame. */
-static double body_support(const tb_model *m, const tb_body_motion *motions, int32_t body,
-                           tb_vec3 n)
-{
-    double largest = -INFINITY;
-    for (int32_t s = 0; s < m->number_of_shapes; s++) {
-        if (m->shapes[s].body != body || (m->shapes[s].category == 0 && m->shapes[s].mask == 0))
-            continue;
-        const grasp_frame frame = grasp_frame_of(&motions[body]);
-        largest = fmax(largest, grasp_support(m, s, &frame, n));
-    }
-    return largest;
 }
 
 /* Free space between the open fingertips on both sides of their middle along the axis. */
@@ -169,7 +219,7 @@ static tb_status warn_of_sides(tb_grasp_plan *plan, const grasp_hand *hand,
     return TB_OK;
 }
 
-tb_status grasp_hand_note(tb_grasp_plan *plan, const grasp_hand *hand, tb_error *error)
+tb_status grasp_hand_note(tb_grasp_plan *plan, grasp_hand *hand, tb_error *error)
 {
     const tb_model *m = hand->bare;
     tb_hand_info *info = &plan->info;
@@ -190,6 +240,8 @@ tb_status grasp_hand_note(tb_grasp_plan *plan, const grasp_hand *hand, tb_error 
         info->profile = plan->profile != NULL ? plan->profile->name : "";
         tb_v3_store(info->tool_position, plan->tool.position);
         tb_q_store(info->tool_orientation, plan->tool.orientation);
+        find_axis(info);
+        drop_links(info, hand, forward_of(plan, hand, open, closed), open);
         find_axis(info);
         find_opening(plan, hand, open);
         status = warn_of_sides(plan, hand, open, closed, error);

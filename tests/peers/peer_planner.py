@@ -3,11 +3,14 @@
 The objects are mugs, hammers, bananas, wrenches and bowls in four sizes each, as scans: their
 surfaces have noise of 0.2 mm. `tribo.meshes.repair` closes them, and their convex parts by CoACD
 collide (their hull alone where CoACD is not installed, which the rows tell). The grippers are
-robosuite's and gymnasium-robotics', with the changes that robosuite itself makes to its files when
-it puts a scene together: angles in radians, one of repeated assets, no group of a default. Hands of
-which no profile is known get the tool frame that their fingertips' ways give. robotiq_s and jaco
-have couplings that their own limits contradict (a joint >= 0 is to be the negative of another one
->= 0): exact constraints hold them still, and no grasp of them is held.
+robosuite's and gymnasium-robotics', with the changes that robosuite itself makes to its files
+when it puts a scene together: angles in radians, one of repeated assets, no group of a default.
+Hands of which no profile is known get the tool frame that their fingertips' ways give. The hulls
+of robotiq_140's outer fingers and inner knuckles meet after 3.5 degrees of its way; soft contacts
+let the motors push them through each other, hard ones stop the hand there, so these pairs are
+left out. robotiq_s and jaco have couplings that their own limits contradict (a joint >= 0 is to
+be the negative of another one >= 0): exact constraints hold them still, and no grasp of them is
+held.
 
 Every grasp is sampled free of collisions and played by a daemon. Judged: fewer than 0.5 % of the
 trials are uncertified, and whatever is not held tells its reason. Times are told and never judged.
@@ -50,6 +53,14 @@ GRIPPERS = {
     "fourier_right": (f"{ROBOSUITE}/fourier_right_hand.xml", ""),
 }
 SIX = ("panda", "robotiq_85", "rethink", "robotiq_140", "xarm7", "shadow")
+#: bodies of one finger whose hulls stop the hand on its way
+JAMMED = {
+    "robotiq_gripper_140.xml": [
+        (f"{side}_{outer}", f"{side}_inner_knuckle")
+        for side in ("left", "right")
+        for outer in ("outer_knuckle", "inner_finger")
+    ]
+}
 NOISE_M = 0.0002
 UNCERTIFIED = 0.005  # share of the trials
 
@@ -75,6 +86,9 @@ class RobosuiteModel:
                 seen.add(key)
         for default in root.iter("default"):
             default.attrib.pop("group", None)
+        for one, other in JAMMED.get(path.name, ()):
+            contact = ElementTree.SubElement(root, "contact")
+            ElementTree.SubElement(contact, "exclude", {"body1": one, "body2": other})
         self._text = ElementTree.tostring(root, encoding="unicode")
 
     def to_xml(self) -> str:

@@ -111,6 +111,43 @@ START_TEST(the_end_that_moves_the_fingertips_apart_opens)
 }
 END_TEST
 
+/* The bars of a parallelogram end before the fingertips and stand between them. */
+START_TEST(bars_of_a_linkage_are_no_fingertips)
+{
+    static const char LINKAGE[] =
+        "<mujoco><default><joint damping='0.05' armature='1e-4'/></default><worldbody>"
+        "<body name='palm'><geom type='box' size='0.02 0.06 0.01' pos='0 0 -0.02' mass='0.5'/>"
+        "<body name='left' pos='0 0.05 0'><joint name='left' axis='1 0 0' range='0 0.6'/>"
+        "<geom type='box' size='0.01 0.004 0.05' pos='0 0 0.05' mass='0.05'/></body>"
+        "<body name='left_bar' pos='0 0.03 0'><joint name='left_bar' axis='1 0 0' range='0 0.6'/>"
+        "<geom type='box' size='0.005 0.002 0.02' pos='0 0 0.02' mass='0.02'/></body>"
+        "<body name='right' pos='0 -0.05 0'><joint name='right' axis='-1 0 0' range='0 0.6'/>"
+        "<geom type='box' size='0.01 0.004 0.05' pos='0 0 0.05' mass='0.05'/></body>"
+        "<body name='right_bar' pos='0 -0.03 0'><joint name='right_bar' axis='-1 0 0'"
+        " range='0 0.6'/><geom type='box' size='0.005 0.002 0.02' pos='0 0 0.02' mass='0.02'/>"
+        "</body></body></worldbody><equality>"
+        "<joint joint1='left_bar' joint2='left'/><joint joint1='right_bar' joint2='right'/>"
+        "</equality><actuator>"
+        "<position name='one' joint='left' kp='5' kv='0.2' ctrlrange='0 0.6'/>"
+        "<position name='two' joint='right' kp='5' kv='0.2' ctrlrange='0 "
+        "0.6'/></actuator></mujoco>";
+    tb_grasp_hand from = tb_grasp_defaults().hand;
+    tb_scene *scene = mjcf(LINKAGE);
+    tb_hand *hand = NULL;
+    from.scene = scene;
+    TEST_OK(tb_hand_create(&from, &hand, &error), &error);
+    const tb_hand_info *info = tb_hand_describe(hand);
+    ck_assert_int_eq(info->number_of_tips, 2);
+    ck_assert_str_eq(info->tips[0].body, "left");
+    ck_assert_str_eq(info->tips[1].body, "right");
+    TEST_NEAR(info->axis[1], 1, 1e-3);
+    TEST_NEAR(info->opening, 0.092, 1e-3); /* of the fingers; of the bars it is 0.056 */
+    ck_assert(!warns(hand, "one-sided"));
+    tb_hand_destroy(hand);
+    tb_scene_destroy(scene);
+}
+END_TEST
+
 START_TEST(hands_that_close_from_one_side_are_warned_of)
 {
     static const char *const ONE[1] = {"one"}, *const BOTH[2] = {"one", "two"};
@@ -329,7 +366,7 @@ START_TEST(samples_for_a_hand_stay_above_the_table)
 }
 END_TEST
 
-TEST_MAIN(the_end_that_moves_the_fingertips_apart_opens,
+TEST_MAIN(the_end_that_moves_the_fingertips_apart_opens, bars_of_a_linkage_are_no_fingertips,
           hands_that_close_from_one_side_are_warned_of, profiles_are_found_by_joints,
           every_verdict_has_its_reason, a_step_above_the_tolerance_costs_the_verdict,
           samples_for_a_hand_stay_above_the_table)

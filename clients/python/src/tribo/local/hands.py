@@ -109,10 +109,8 @@ class HandModel:
     def found_tool(self) -> tuple[Floats, Floats]:
         """A tool frame for a hand without a profile: position (m) and orientation in the base.
 
-        y is the closing axis. z leads from the base to the fingertips: of the bodies that move on
-        each side of the axis, those that reach farthest; links of a finger's mechanism that end
-        before its tip count for nothing. The origin is amid the faces that meet, between
-        open and closed, as deep as the middle of a fingertip's last `FINGERTIP_M`.
+        y is the closing axis, z leads from the base to the fingertips. The origin is amid the faces
+        that meet, between open and closed, as deep as the middle of a finger's last `FINGERTIP_M`.
         """
         lib = self.library
         info = lib.call.tb_hand_describe(self.pointer)
@@ -135,17 +133,13 @@ class HandModel:
         sides: list[list[str]] = [[], []]
         for name, place in moved.items():
             sides[int(place[0] @ y > centre)].append(name)
-        tips: list[list[str]] = []
         depths, across = [], []
-        for side in sides:
-            reach = {n: self._support(n, z) for n in side}
-            tips.append([n for n in side if reach[n] > max(reach.values()) - FINGERTIP_M])
-            for n in tips[-1]:
-                length = reach[n] + self._support(n, -z)
-                depths.append(reach[n] - min(FINGERTIP_M, length) / 2)
-                across.append(moved[n].mean(axis=0) @ x)
-        lower = max(self._support(n, y) for n in tips[0])
-        upper = -max(self._support(n, -y) for n in tips[1])
+        for name, place in moved.items():
+            reach = self._support(name, z)
+            depths.append(reach - min(FINGERTIP_M, reach + self._support(name, -z)) / 2)
+            across.append(place.mean(axis=0) @ x)
+        lower = max(self._support(n, y) for n in sides[0])
+        upper = -max(self._support(n, -y) for n in sides[1])
         origin = np.mean(across) * x + (lower + upper) / 2 * y + np.mean(depths) * z
         local = np.stack([x, y, z], axis=1)
         base = _matrix(self.info.tool_orientation)
