@@ -11,7 +11,7 @@ Parts, in this order:
              forked, by turns, from a processor to a card and back (tests/unit/gpu/test_gpu_resume);
              and those of tribod, over its restart                             (daemon_resume.py)
   sanitizer  memcheck, racecheck and initcheck over some steps of each way that worlds take through
-             the kernels (bench_gpu), and over a small pile in field mode
+             the kernels (bench_gpu), and over a small large world (a pile)
                                                                        (tests/unit/gpu/test_gpu_large);
              needs compute-sanitizer of NVIDIA's toolkit, which deploy/deps.sh does not install: in
              PATH, beside nvcc or in /usr/local/cuda*/bin
