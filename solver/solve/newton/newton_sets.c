@@ -42,8 +42,9 @@ static const double SLOW = 0.1;
 static const tb_real LEAST_PULL =
     10 * TB_SMALLEST_EPSILON;                /* epsilon: weaker ones leave rounding */
 static const tb_real WEAKENING = TB_R(0.05); /* of the proximal term, when sets no longer change */
-/* of a known pull, after steps that reached the tolerance by it, and after others */
-static const double PULL_GROWTH = 1.5, PULL_GROWTH_ON_FAILURE = 4;
+/* of a known pull: after steps that reached the tolerance, after steps that did not, and after
+ * steps that began with it and did not */
+static const double PULL_GROWTH = 1.5, PULL_GROWTH_ON_FAILURE = 4, PULL_GROWTH_OF_NO_USE = 12;
 static const tb_real NEAR_RIM = TB_R(0.999);
 
 TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
@@ -286,14 +287,20 @@ TB_STATIC tb_real pull_of(const tb_newton *it, const tb_solve_history *history, 
 /* The pull that the next solve begins with: that of steps that had to weaken it twice, or as far as
  * it goes. A pull that weakened once is no sign of slow motions: sets that change also ask for it.
  * A known pull that did not have to weaken grows, so that it is given up where the slow motions
- * are gone. */
+ * are gone. Steps that begin with it and fail although it is weak have another reason to fail, such
+ * as sets that are wrong: a weak pull lets the impulses of wrong sets leap, so that it grows by much
+ * more. */
 TB_STATIC void learn_of_pull(const tb_newton *it, tb_real first, tb_solve_history *history)
 {
     if (!history) return;
+    const bool reached = it->best_residual <= it->options->tolerance;
+    const bool known = history->pull > 0 && first == TB_R(history->pull);
     const bool weakened = it->epsilon < first;
-    if (weakened && (it->epsilon < WEAKENING * first || it->epsilon <= LEAST_PULL))
+    if (known && !reached)
+        history->pull *= PULL_GROWTH_OF_NO_USE;
+    else if (weakened && (it->epsilon < WEAKENING * first || it->epsilon <= LEAST_PULL))
         history->pull = (double)it->epsilon;
-    else if (it->best_residual <= it->options->tolerance)
+    else if (reached)
         history->pull *= PULL_GROWTH;
     else
         history->pull *= PULL_GROWTH_ON_FAILURE;

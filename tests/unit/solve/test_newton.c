@@ -4,6 +4,7 @@
 
 #include "problem_util.h"
 #include "solve/newton/law_slope.h"
+#include "solve/newton/newton_internal.h"
 
 static made_problem made, given;
 static made_solution one, two;
@@ -519,7 +520,45 @@ START_TEST(a_start_of_impulses_that_cancel_is_given_up)
 }
 END_TEST
 
-TEST_MAIN(slopes_of_all_laws_are_those_of_their_projections, a_sphere_sticks_slides_and_lifts_off,
+/* Steps from sets that begin with a known weak pull make it a little stronger where they reach the
+ * tolerance, and much stronger where they do not: then the pull was not in their way. */
+START_TEST(a_known_pull_that_does_not_help_is_given_up)
+{
+    static tb_real start[MADE_ROWS];
+    static uint8_t statuses[MADE_BLOCKS];
+    made_random(&made, 6, 20, 6, 0.5, 1);
+    tb_solve_options options = made_options("newton", 1e-8);
+    made_solve(&made.problem, &options, NULL, &one);
+    ck_assert_int_eq((int)one.solution.status, TB_OK);
+    for (int fails = 0; fails < 2; fails++) {
+        tb_arena arena;
+        tb_arena_init(&arena, 0);
+        tb_solve_history history = {.pull = 1e-8};
+        for (int32_t i = 0; i < made.problem.number_of_rows; i++)
+            start[i] = one.lambda[i] * TB_R(fails ? 0.1 : 1 - 1e-4);
+        for (int32_t b = 0; b < made.problem.number_of_blocks; b++)
+            statuses[b] = fails ? TB_CONTACT_STICK : one.statuses[b];
+        const tb_warm_start warm = {
+            .lambda = start, .statuses = statuses, .scratch = &arena, .history = &history};
+        two.solution = (tb_solution){.lambda = two.lambda,
+                                     .fine = two.fine,
+                                     .xi = two.xi,
+                                     .whitened = two.whitened,
+                                     .statuses = two.statuses};
+        tb_solve_options from_sets = options;
+        from_sets.warm_start = true;
+        if (fails) from_sets.maximum_iterations = 1;
+        TEST_STATUS(tb_solve_from_sets(&made.problem, &from_sets, &warm, &two.solution), TB_OK,
+                    NULL);
+        ck_assert_int_eq((int)two.solution.status, fails ? TB_NOT_CONVERGED : TB_OK);
+        TEST_NEAR(history.pull, fails ? 1.2e-7 : 1.5e-8, 1e-12);
+        tb_arena_destroy(&arena);
+    }
+}
+END_TEST
+
+TEST_MAIN(a_known_pull_that_does_not_help_is_given_up,
+          slopes_of_all_laws_are_those_of_their_projections, a_sphere_sticks_slides_and_lifts_off,
           other_laws_have_their_answers, every_law_agrees_with_sor,
           random_piles_are_solved_to_1e_10, a_matrix_that_is_not_symmetric_is_used_as_given,
           a_stack_that_grows_heavier_upwards_needs_newton, a_warm_start_needs_less_than_a_cold_one,
