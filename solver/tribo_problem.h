@@ -82,6 +82,16 @@ int64_t tb_prox_system_blocks(const tb_prox_system *); /* number of 3 x 3 blocks
 const char *tb_prox_variant_name(int32_t index);
 const char *tb_prox_variant_summary(int32_t index);
 
+/* Parts of an iteration of `full-sor-32` and `full-sor-64` that a run can leave out, which shows their
+ * share of its time (Nützi, figure 6.4). The impulses of such a run are no solution. */
+typedef enum tb_prox_part {
+    TB_PROX_STEP_B = 1 << 0,      /* the columns of a diagonal block for all other rows */
+    TB_PROX_PROPAGATION = 1 << 1, /* new impulses to the other rows of their diagonal block */
+    TB_PROX_NORMAL = 1 << 2,      /* projections to normal impulses >= 0 */
+    TB_PROX_TANGENTIAL = 1 << 3,  /* projections to the friction disk */
+    TB_PROX_WRITES = 1 << 4       /* storing new impulses, and zeroing the sums of their rows */
+} tb_prox_part;
+
 typedef struct tb_prox_options {
     const char *variant; /* borrowed */
     tb_precision precision;
@@ -91,7 +101,8 @@ typedef struct tb_prox_options {
     int32_t iterations;   /* largest number of iterations */
     int32_t check_period; /* iterations between two stop tests; 0: no test */
     double relative,
-        absolute; /* |change| <= relative |lambda| + absolute for every row, N s (4.49) */
+        absolute;      /* |change| <= relative |lambda| + absolute for every row, N s (4.49) */
+    uint32_t left_out; /* tb_prox_part, summed; 0: a whole iteration. On the CPU only */
 } tb_prox_options;
 
 /* `jor5` in double on the CPU, 5000 iterations, a test at every one, 1e-7 and 1e-7 N s. */
@@ -108,7 +119,7 @@ typedef struct tb_prox_result {
 
 /* Iterates from `lambda` (3 numbers a contact, N s), which receives the result. INVALID_ARGUMENT
  * and NOT_FOUND name the field; RESOURCE_EXHAUSTED: T does not fit, the message has the bytes
- * required; UNSUPPORTED: a library of the variant is missing; UNAVAILABLE, ABORTED: the GPU is
+ * required; UNSUPPORTED: a library of the variant is missing, or there is no leaving out; UNAVAILABLE, ABORTED: the GPU is
  * missing or failed. */
 tb_status tb_prox_iterate(const tb_prox_system *, const tb_prox_options *, double *lambda,
                           tb_prox_result *, tb_error *);

@@ -52,6 +52,15 @@ check "the thesis's" near "$(grep -o '"thesis":{[^}]*' "$dir/out" | grep -o '"le
 check "a store" [ -f "$dir/store/tribo.db" ]
 run 0 bench poulsen --table counts --scene poulsen_grid_8 --plot "$dir/counts.svg"
 check "a drawing" grep -q "</svg>" "$dir/counts.svg"
+# curves of a Friction Angle scene: Lemke's body 17 sticks, the sweeps' slides
+run 0 bench betz --table curves --steps 60 --json --plot "$dir/curves.svg"
+check "forty times" [ "$(wc -l <"$dir/out")" -eq 40 ]
+check "body 17 sticks" near "$(tail -n 1 "$dir/out" | grep -o '"lemke_17":[0-9.]*' |
+    cut -d : -f 2)" 17 0.2
+check "a panel for both bodies and theta" [ "$(grep -c 'X of body\|theta of body' \
+    "$dir/curves.svg")" -ge 3 ]
+run 1 bench betz --table curves --scene betz_slide_5_mu0
+says "has no bodies '17' and '209'"
 run 0 bench betz --table group --scene betz_group_525 --steps 20
 has "betz_group_525"
 run 0 bench betz --table help
@@ -70,6 +79,23 @@ has '"variant":"full-sor-32"'
 has '"time_over_jor5":2'
 run 0 bench nuetzi --table crosscheck --contacts 40
 has 'sparse-relaxed-sor-128'
+# the same over sizes, in single precision too; the parts of an iteration
+run 0 bench nuetzi --table sizes --contacts 40 --repeats 1 --json
+check "17 variants of 4 sizes" [ "$(wc -l <"$dir/out")" -eq 68 ]
+has '"variant_contacts":"jor5-single 40"'
+has '"variant_contacts":"full-sor-64 10"'
+run 0 bench nuetzi --table breakdown --contacts 256 --json
+check "four sizes" [ "$(wc -l <"$dir/out")" -eq 4 ]
+has '"contacts":"256"'
+has '"barriers":20'
+# shares add up to the whole
+for part in step_b propagation normal tangential writes rest_of_a; do
+    tail -n 1 "$dir/out" | grep -o "\"$part\":[0-9.e+-]*" | head -n 1 | cut -d : -f 2
+done >"$dir/shares"
+check "shares of all parts" near "$(awk '{ sum += $1 } END { print sum }' "$dir/shares")" 100 1e-3
+run 1 bench nuetzi --table breakdown --backend gpu
+says "on the processor only"
+
 # problems of the falling spheres: Full SOR takes a half of JOR's sweeps or less, relaxed about as many
 run 0 bench nuetzi --table finalists --steps 1 --json
 check "sweeps of JOR over those of SOR" awk -v q="$(number jor_over_sor)" 'BEGIN { exit !(q >= 2) }'

@@ -8,27 +8,19 @@
 #include "common/cli.h"
 #include "common/interrupt.h"
 #include "common/progress.h"
-#include "bench/thesis.h"
+#include "bench/bench_betz.h"
 
 static const double CM = 100;                /* of a metre */
 static const double THESIS_TOLERANCE = 1e-8; /* m/s: 1e-6 cm/s */
 
-/* A world by the planar scheme and one solver. */
-typedef struct betz_world {
-    tb_model *model;
-    tb_state *state;
-    tb_stepper *stepper;
-} betz_world;
-
-static void world_close(betz_world *w)
+void betz_world_close(betz_world *w)
 {
     tb_stepper_destroy(w->stepper);
     tb_state_destroy(w->state);
     tb_model_destroy(w->model);
 }
 
-/* How the thesis solves: cold, Jacobi's r, omega 0.5, the one-sided test. */
-static tb_step_options thesis_step(const char *solver, int32_t iterations, double omega)
+tb_step_options betz_thesis_step(const char *solver, int32_t iterations, double omega)
 {
     tb_step_options step = tb_step_defaults();
     step.scheme = TB_SCHEME_PLANAR;
@@ -57,8 +49,8 @@ static tb_step_options exact_step(const char *solver, double tolerance, int32_t 
     return step;
 }
 
-static tb_status world_open(betz_world *w, const char *scene, const tb_step_options *step,
-                            tb_error *error)
+tb_status betz_world_open(betz_world *w, const char *scene, const tb_step_options *step,
+                          tb_error *error)
 {
     memset(w, 0, sizeof *w);
     tb_status status = thesis_load(scene, &w->model, error);
@@ -93,7 +85,7 @@ static tb_status acceleration(const char *scene, const char *solver, double angl
     tb_body_motion from, to;
     tb_certificate certificate = {0};
     const tb_step_options step = exact_step(solver, 1e-9, 100000);
-    tb_status status = world_open(&w, scene, &step, error);
+    tb_status status = betz_world_open(&w, scene, &step, error);
     const int32_t body = status == TB_OK ? tb_model_find(w.model, TB_HANDLE_BODY, "body") : 0;
     if (status == TB_OK) status = tb_step(w.stepper, w.state, 50, NULL, error);
     if (status == TB_OK) status = tb_state_body_motion(w.state, body, &from);
@@ -106,7 +98,7 @@ static tb_status acceleration(const char *scene, const char *solver, double angl
         *result = CM * (dx * cos(angle) - dz * sin(angle)) / seconds;
         *residual = fmax(*residual, certificate.residual);
     }
-    world_close(&w);
+    betz_world_close(&w);
     return status;
 }
 
@@ -155,7 +147,7 @@ static tb_status angle_ends(const char *scene, const tb_step_options *step, int3
     betz_world w;
     tb_certificate certificate = {0};
     static const char *const BODIES[] = {"17", "209"};
-    tb_status status = world_open(&w, scene, step, error);
+    tb_status status = betz_world_open(&w, scene, step, error);
     if (status == TB_OK) status = tb_step(w.stepper, w.state, steps, &certificate, error);
     for (int k = 0; k < 2 && status == TB_OK; k++) {
         tb_body_motion motion;
@@ -164,7 +156,7 @@ static tb_status angle_ends(const char *scene, const tb_step_options *step, int3
         ends[k] = CM * motion.position[0];
     }
     *residual = fmax(*residual, certificate.residual);
-    world_close(&w);
+    betz_world_close(&w);
     return status;
 }
 
@@ -184,14 +176,14 @@ static tb_status fill_angle(const thesis_options *o, thesis_table *t, tb_error *
         thesis_row *row = thesis_add_row(t, scene);
         double ends[2] = {NAN, NAN};
         row->residual = 0;
-        tb_step_options step = thesis_step("lemke", 0, 0);
+        tb_step_options step = betz_thesis_step("lemke", 0, 0);
         status = angle_ends(scene, &step, steps, ends, &row->residual, error);
         row->here[0] = ends[0];
         row->here[3] = ends[1];
         for (int k = 0; k < 3 && status == TB_OK; k++) {
             const bool serial = k == 0;
-            step = thesis_step(serial ? "prox_serial" : "prox_cuda", 500,
-                               serial ? ANGLES[i].serial_omega : ANGLES[i].cuda_omega);
+            step = betz_thesis_step(serial ? "prox_serial" : "prox_cuda", 500,
+                                    serial ? ANGLES[i].serial_omega : ANGLES[i].cuda_omega);
             step.solve.as_listed = k == 2;
             status = angle_ends(scene, &step, steps, ends, &row->residual, error);
             row->here[k == 2 ? 6 : 1 + k] = ends[0];
@@ -215,7 +207,7 @@ static tb_status compare_steps(const char *scene, const char *solver, int32_t st
     tb_stepper *prox = NULL;
     const tb_step_options lemke = exact_step("lemke", 1e-11, 100000);
     const tb_step_options other = exact_step(solver, 1e-11, 20000);
-    tb_status status = world_open(&w, scene, &lemke, error);
+    tb_status status = betz_world_open(&w, scene, &lemke, error);
     if (status == TB_OK) status = tb_stepper_create(&other, &prox, error);
     double worst = 0, both = 0;
     for (int32_t i = 0; i < steps && status == TB_OK; i++) {
@@ -238,7 +230,7 @@ static tb_status compare_steps(const char *scene, const char *solver, int32_t st
     row->here[1] = both;
     row->here[2] = worst;
     tb_stepper_destroy(prox);
-    world_close(&w);
+    betz_world_close(&w);
     return status;
 }
 
@@ -292,13 +284,13 @@ static tb_status time_group(const thesis_options *o, int g, thesis_row *row, tb_
     tb_certificate all = {0}, one;
     const char *solver = group_solver(o);
     tb_step_options step =
-        is_faithful(o) ? thesis_step(solver, 2000, 0.25) : exact_step(solver, 1e-6, 2000);
+        is_faithful(o) ? betz_thesis_step(solver, 2000, 0.25) : exact_step(solver, 1e-6, 2000);
     if (o->backend == TB_BACKEND_GPU) {
         step.backend = TB_BACKEND_GPU;
         step.solve.omega = GROUP_OMEGA;
     }
     step.threads = step.solve.threads = (int32_t)o->threads;
-    tb_status status = world_open(&w, GROUPS[g].scene, &step, error);
+    tb_status status = betz_world_open(&w, GROUPS[g].scene, &step, error);
     const int32_t a_second = status == TB_OK ? (int32_t)lrint(1 / tb_model_dt(w.model)) : 1;
     const int32_t steps = o->steps > 0 ? (int32_t)o->steps : GROUP_SECONDS * a_second;
     double seconds = 0;
@@ -323,7 +315,7 @@ static tb_status time_group(const thesis_options *o, int g, thesis_row *row, tb_
     row->here[GROUP_SECONDS + 3] = 1e3 * all.penetration;
     row->residual = all.residual;
     row->iterations = all.iterations;
-    world_close(&w);
+    betz_world_close(&w);
     return status;
 }
 
@@ -366,7 +358,7 @@ static tb_status compare_backends(const char *scene, const tb_step_options *step
     for (int k = 0; k < 2 && status == TB_OK; k++) {
         tb_step_options own = *step;
         own.backend = k == 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
-        status = world_open(&w[k], scene, &own, error);
+        status = betz_world_open(&w[k], scene, &own, error);
         const double start = progress_clock();
         if (status == TB_OK) status = tb_step(w[k].stepper, w[k].state, steps, &certificate, error);
         row->here[1 + k] = progress_clock() - start;
@@ -385,8 +377,8 @@ static tb_status compare_backends(const char *scene, const tb_step_options *step
     if (status == TB_OK) row->here[0] = worst;
     if (status == TB_OK)
         row->here[3] = tb_state_hash(w[0].state) == tb_state_hash(w[1].state) ? 1 : 0;
-    world_close(&w[0]);
-    world_close(&w[1]);
+    betz_world_close(&w[0]);
+    betz_world_close(&w[1]);
     return status;
 }
 
@@ -403,7 +395,7 @@ static tb_status fill_card(const thesis_options *o, thesis_table *t, tb_error *e
     for (int i = 0; i < ANGLES_COUNT && status == TB_OK; i++) {
         for (int k = 0; k < 2 && status == TB_OK && asked_for(o, ANGLES[i].scene); k++) {
             char label[THESIS_LABEL];
-            const tb_step_options step = thesis_step(
+            const tb_step_options step = betz_thesis_step(
                 SOLVERS[k], 500, k == 0 ? ANGLES[i].serial_omega : ANGLES[i].cuda_omega);
             snprintf(label, sizeof label, "%s, %s", ANGLES[i].scene, SOLVERS[k]);
             thesis_row *row = thesis_add_row(t, label);
@@ -428,10 +420,10 @@ static tb_status time_worlds(const thesis_options *o, int32_t worlds, int32_t st
 {
     betz_world w;
     tb_state **states = calloc((size_t)worlds, sizeof *states);
-    tb_step_options step = thesis_step("prox_cuda", 500, 0.5);
+    tb_step_options step = betz_thesis_step("prox_cuda", 500, 0.5);
     step.threads = (int32_t)o->threads;
     step.backend = (tb_backend_choice)o->backend;
-    tb_status status = world_open(&w, "betz_angle_hexagon_5_mu0.1", &step, error);
+    tb_status status = betz_world_open(&w, "betz_angle_hexagon_5_mu0.1", &step, error);
     if (status == TB_OK && states == NULL)
         status = cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory for %d worlds",
                           (int)worlds);
@@ -445,7 +437,7 @@ static tb_status time_worlds(const thesis_options *o, int32_t worlds, int32_t st
     row->here[1] = worlds * (double)steps / row->here[0];
     for (int32_t i = 0; i < worlds && states != NULL; i++) tb_state_destroy(states[i]);
     free(states);
-    world_close(&w);
+    betz_world_close(&w);
     return status;
 }
 
@@ -473,6 +465,8 @@ const thesis_entry thesis_betz[] = {
     {"slide", "accelerations of one hexagon down a slope", false, fill_slide},
     {"angle", "Friction Angle (figures 4.6 to 4.33), where bodies 17 and 209 end", true,
      fill_angle},
+    {"curves", "X over time in one of its scenes, theta of 17 (figures 4.6 to 4.33)", true,
+     betz_fill_curves},
     {"card", "Friction Angle on the processor and on the card", true, fill_card},
     {"worlds", "many Friction Angle worlds at once", true, fill_worlds},
     {"lemke", "Lemke against the prox sweeps on the same steps", true, fill_lemke},

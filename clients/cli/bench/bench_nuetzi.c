@@ -201,6 +201,10 @@ static tb_status fill_finalists(const thesis_options *o, thesis_table *t, tb_err
 const thesis_entry thesis_nuetzi[] = {
     {"variants", "time of an iteration of each variant, random systems (6.1)", false,
      nuetzi_fill_variants},
+    {"sizes", "the same for four numbers of contacts (figures 6.1 to 6.3)", true,
+     nuetzi_fill_sizes},
+    {"breakdown", "parts of an iteration of full-sor-32 (figure 6.4), processor", false,
+     nuetzi_fill_breakdown},
     {"crosscheck", "each variant on the device and on the processor (3.7.1)", false,
      nuetzi_fill_crosscheck},
     {"spheres", "the sampled sphere scene of section 6.2, processor", true, fill_spheres},

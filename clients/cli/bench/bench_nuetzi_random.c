@@ -10,16 +10,19 @@
 #include "common/interrupt.h"
 #include "common/progress.h"
 
-enum { USUAL_CONTACTS = 500, ITERATIONS = 10, MOST_REPEATS = 101, SEED = 5 };
+enum { USUAL_CONTACTS = 500, SIZES = 4, ITERATIONS = 10, MOST_REPEATS = 101, SEED = 5 };
 
 /* The thesis's figures for an iteration of a variant on a GTX 580 in double (section 6.3, appendix B):
  * speedup over one core, and time over that of variant 5. 0: only a curve is given, which is lost. */
 static const struct {
     const char *variant;
     double speedup, over_jor5;
-} THESIS[] = {{"jor1", 0, 1},          {"jor2", 0, 1},           {"jor5", 16, 1},
-              {"jor7", 1.5, 0},        {"full-sor-32", 0, 2},    {"full-sor-64", 0, 2},
-              {"relaxed-sor-4", 0, 2}, {"relaxed-sor-128", 0, 1}};
+} THESIS[] = {{"jor1", 0, 1},          {"jor2", 0, 1},          {"jor5", 16, 1},
+              {"jor5-single", 0, 0.5}, {"jor7", 1.5, 0},        {"full-sor-32", 0, 2},
+              {"full-sor-64", 0, 2},   {"relaxed-sor-4", 0, 2}, {"relaxed-sor-128", 0, 1}};
+
+/* Variant 5 in single precision, which is no variant of its own. */
+static const char SINGLE[] = "jor5-single";
 
 typedef struct experiment {
     tb_prox_system *system;
@@ -27,9 +30,13 @@ typedef struct experiment {
     size_t rows;
 } experiment;
 
-static tb_status open_experiment(experiment *e, const thesis_options *o, tb_error *error)
+static int32_t contacts_of(const thesis_options *o)
 {
-    const int32_t contacts = o->contacts > 0 ? (int32_t)o->contacts : USUAL_CONTACTS;
+    return o->contacts > 0 ? (int32_t)o->contacts : USUAL_CONTACTS;
+}
+
+static tb_status open_experiment(experiment *e, int32_t contacts, tb_error *error)
+{
     e->rows = 3 * (size_t)contacts;
     e->lambda = calloc(e->rows, sizeof *e->lambda);
     e->other = calloc(e->rows, sizeof *e->other);
@@ -51,7 +58,9 @@ static tb_status run_once(experiment *e, const char *variant, tb_backend_choice 
                           const thesis_options *o, tb_prox_result *result, tb_error *error)
 {
     tb_prox_options options = tb_prox_defaults();
-    options.variant = variant;
+    const bool single = strcmp(variant, SINGLE) == 0;
+    options.variant = single ? "jor5" : variant;
+    options.precision = single ? TB_FLOAT : TB_DOUBLE;
     options.backend = backend;
     options.threads = (int32_t)o->threads;
     options.iterations = ITERATIONS;
@@ -115,41 +124,89 @@ static void fill_row(thesis_row *row, const char *variant, const measure *m, dou
     }
 }
 
-tb_status nuetzi_fill_variants(const thesis_options *o, thesis_table *t, tb_error *error)
+static void add_columns(thesis_table *t)
 {
-    const tb_backend_choice backend = (tb_backend_choice)o->backend;
-    experiment e = {0};
-    measure core = {0}, jor5 = {0}, m;
-    t->row_key = "variant";
     thesis_add_column(t, "median", "us");
     thesis_add_column(t, "slowest", "us");
     thesis_add_column(t, "rate", "GB/s");
     thesis_add_column(t, "over_core", "");
     thesis_add_column(t, "time_over_jor5", "");
     thesis_add_column(t, "pays_from", "iterations");
-    tb_status status = open_experiment(&e, o, error);
+}
+
+/* The name of a row's variant: those of dense T, and variant 5 in single precision. NULL past the last. */
+static const char *dense_variant(int index)
+{
+    int32_t v = 0;
+    if (index == 0) return SINGLE;
+    /* a random T has no zeros: sparse variants save nothing there */
+    for (int left = index; tb_prox_variant_name(v) != NULL; v++)
+        if (strncmp(tb_prox_variant_name(v), "sparse", 6) != 0 && --left == 0) break;
+    return tb_prox_variant_name(v);
+}
+
+/* A row for each wanted variant of one system; `core` receives the time of jor5 on one core. */
+static tb_status add_rows(experiment *e, const thesis_options *o, bool with_size, thesis_table *t,
+                          measure *core, tb_error *error)
+{
+    const tb_backend_choice backend = (tb_backend_choice)o->backend;
+    measure jor5 = {0}, m;
+    tb_status status = measure_variant(e, "jor5", TB_BACKEND_CPU, o, core, error);
+    if (status == TB_OK) status = measure_variant(e, "jor5", backend, o, &jor5, error);
     progress bar = progress_begin("variants", 24, o->json);
-    if (status == TB_OK) status = measure_variant(&e, "jor5", TB_BACKEND_CPU, o, &core, error);
-    if (status == TB_OK) status = measure_variant(&e, "jor5", backend, o, &jor5, error);
-    for (int v = 0; tb_prox_variant_name(v) != NULL && status == TB_OK; v++) {
-        const char *variant = tb_prox_variant_name(v);
-        /* a random T has no zeros: sparse variants save nothing there */
-        if (!is_wanted(o, variant) || strncmp(variant, "sparse", 6) == 0) continue;
-        status = measure_variant(&e, variant, backend, o, &m, error);
+    for (int v = 0; dense_variant(v) != NULL && status == TB_OK; v++) {
+        const char *variant = dense_variant(v);
+        progress_update(&bar, v + 1);
+        char label[THESIS_LABEL];
+        if (!is_wanted(o, variant)) continue;
+        status = measure_variant(e, variant, backend, o, &m, error);
+        snprintf(label, sizeof label, with_size ? "%s %zu" : "%s", variant, e->rows / 3);
         if (status == TB_OK)
-            fill_row(thesis_add_row(t, variant), variant, &m, core.median, jor5.median);
+            fill_row(thesis_add_row(t, label), variant, &m, core->median, jor5.median);
         if (status == TB_UNSUPPORTED) {
             thesis_note(t, "skipped: %s: %s", variant, error->message);
             status = TB_OK;
         }
-        progress_update(&bar, v + 1);
     }
     progress_end(&bar);
+    return status;
+}
+
+tb_status nuetzi_fill_variants(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    experiment e = {0};
+    measure core = {0};
+    t->row_key = "variant";
+    add_columns(t);
+    tb_status status = open_experiment(&e, contacts_of(o), error);
+    if (status == TB_OK) status = add_rows(&e, o, false, t, &core, error);
     if (status == TB_OK)
         thesis_note(t,
-                    "%zu contacts, dense T in double, %d iterations a run; one core, jor5: %.4g us",
+                    "%zu contacts, dense T, double unless it says single, %d iterations a run; one "
+                    "core, jor5: %.4g us",
                     e.rows / 3, ITERATIONS, 1e6 * core.median);
     close_experiment(&e);
+    return status;
+}
+
+/* Figures 6.1 to 6.3 over the number of contacts. */
+tb_status nuetzi_fill_sizes(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    tb_status status = TB_OK;
+    t->row_key = "variant_contacts";
+    add_columns(t);
+    for (int k = 1; k <= SIZES && status == TB_OK; k++) {
+        experiment e = {0};
+        measure core = {0};
+        const int32_t contacts = (int32_t)((int64_t)contacts_of(o) * k / SIZES);
+        status = open_experiment(&e, contacts > 0 ? contacts : 1, error);
+        if (status == TB_OK) status = add_rows(&e, o, true, t, &core, error);
+        close_experiment(&e);
+    }
+    thesis_note(t,
+                "dense T, double unless it says single, %d iterations a run; the thesis has "
+                "curves from 2000 to 4000 contacts, whose numbers are lost",
+                ITERATIONS);
     return status;
 }
 
@@ -188,7 +245,7 @@ tb_status nuetzi_fill_crosscheck(const thesis_options *o, thesis_table *t, tb_er
     thesis_add_column(t, "largest", "ULP");
     thesis_add_column(t, "failing_rows", "");
     thesis_add_column(t, "finite", "");
-    tb_status status = open_experiment(&e, o, error);
+    tb_status status = open_experiment(&e, contacts_of(o), error);
     for (int v = 0; tb_prox_variant_name(v) != NULL && status == TB_OK; v++) {
         const char *variant = tb_prox_variant_name(v);
         tb_prox_result result;

@@ -12,7 +12,12 @@
 
 void thesis_add_column(thesis_table *t, const char *name, const char *unit)
 {
-    t->column[t->columns++] = (thesis_column){name, unit};
+    t->column[t->columns++] = (thesis_column){name, unit, NULL};
+}
+
+void thesis_add_series(thesis_table *t, const char *name, const char *unit, const char *panel)
+{
+    t->column[t->columns++] = (thesis_column){name, unit, panel};
 }
 
 thesis_row *thesis_add_row(thesis_table *t, const char *label)
@@ -144,27 +149,40 @@ void thesis_print(const thesis_table *t, const thesis_options *o)
 
 /* ---- drawing ---- */
 
-/* A panel for each of the first columns, rows from left to right. */
+/* The panel of a column: that of the column before where they share it. -1: there is no room for it. */
+static int32_t panel_of(plot *p, const thesis_table *t, int k, int32_t before)
+{
+    const thesis_column *own = &t->column[k];
+    char name[96];
+    if (own->panel != NULL && k > 0 && t->column[k - 1].panel != NULL &&
+        strcmp(own->panel, t->column[k - 1].panel) == 0)
+        return before;
+    snprintf(name, sizeof name, own->unit[0] != '\0' ? "%s (%s)" : "%s",
+             own->panel != NULL ? own->panel : own->name, own->unit);
+    return plot_add_panel(p, name, false, false);
+}
+
+/* A panel for each of the first columns, or for those that share one; rows from left to right. */
 tb_status thesis_draw(const thesis_table *t, const char *path, tb_error *error)
 {
     plot p = {0};
     char title[160];
-    double values[PLOT_PANELS * 2];
+    double values[THESIS_COLUMNS * 2];
     snprintf(title, sizeof title, "%s %s: %s", t->bench, t->name, t->title);
     tb_status status = plot_begin(&p, title, "row of the table", error);
-    const int panels = t->columns < PLOT_PANELS ? t->columns : PLOT_PANELS;
-    for (int k = 0; k < panels && status == TB_OK; k++) {
-        char name[96];
-        const bool unit = t->column[k].unit[0] != '\0';
-        snprintf(name, sizeof name, unit ? "%s (%s)" : "%s", t->column[k].name, t->column[k].unit);
-        const int32_t panel = plot_add_panel(&p, name, false, false);
-        plot_add_series(&p, panel, "here");
-        plot_add_series(&p, panel, "thesis");
+    int columns = 0;
+    for (int32_t panel = -1; columns < t->columns && status == TB_OK; columns++) {
+        const thesis_column *own = &t->column[columns];
+        panel = panel_of(&p, t, columns, panel);
+        if (panel < 0) break;
+        plot_add_series(&p, panel, own->panel != NULL ? own->name : "here");
+        if (own->panel == NULL) plot_add_series(&p, panel, "thesis");
     }
     for (int i = 0; i < t->rows && status == TB_OK; i++) {
-        for (int k = 0; k < panels; k++) {
-            values[2 * k] = t->row[i].here[k];
-            values[2 * k + 1] = t->row[i].thesis[k];
+        int series = 0;
+        for (int k = 0; k < columns; k++) {
+            values[series++] = t->row[i].here[k];
+            if (t->column[k].panel == NULL) values[series++] = t->row[i].thesis[k];
         }
         plot_sample(&p, i + 1, values);
     }

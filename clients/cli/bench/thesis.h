@@ -12,10 +12,11 @@
 #include "remote/remote.h"
 #include "tribo.h"
 
-enum { THESIS_COLUMNS = 12, THESIS_ROWS = 64, THESIS_LABEL = 48 };
+enum { THESIS_COLUMNS = 12, THESIS_ROWS = 80, THESIS_LABEL = 48 };
 
 typedef struct thesis_column {
     const char *name, *unit; /* "seconds", "s"; "" for counts */
+    const char *panel;       /* of the drawing, shared by series; NULL: its own */
 } thesis_column;
 
 typedef struct thesis_row {
@@ -60,8 +61,9 @@ typedef struct thesis_entry {
 /* Lists that end with a NULL name. */
 extern const thesis_entry thesis_betz[], thesis_poulsen[], thesis_nuetzi[], thesis_goteman[];
 
-/* A new column or row; rows begin with NAN in every place. */
+/* A new column, one that shares a panel of the drawing, or a row; rows begin with NAN in every place. */
 void thesis_add_column(thesis_table *table, const char *name, const char *unit);
+void thesis_add_series(thesis_table *table, const char *name, const char *unit, const char *panel);
 thesis_row *thesis_add_row(thesis_table *table, const char *label);
 void thesis_note(thesis_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -64,6 +64,21 @@ static tb_status check_options(const tb_prox_options *options, tb_error *error)
                          options->variant ? options->variant : "");
 }
 
+static tb_status check_parts(const tb_prox_options *options, const tb_stored_variant *variant,
+                             tb_error *error)
+{
+    const uint32_t all =
+        TB_PROX_STEP_B | TB_PROX_PROPAGATION | TB_PROX_NORMAL | TB_PROX_TANGENTIAL | TB_PROX_WRITES;
+    if (options->left_out == 0) return TB_OK;
+    if (options->left_out & ~all)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "left_out", "there is no such part");
+    if (variant->form != TB_STORED_FULL || options->backend == TB_BACKEND_GPU)
+        return tb_fail_field(error, TB_UNSUPPORTED, "left_out",
+                             "parts are left out of full-sor-32 and full-sor-64 on the processor "
+                             "only");
+    return TB_OK;
+}
+
 static tb_status run_here(const tb_prox_system *system, const tb_stored_variant *variant,
                           const tb_prox_options *options, double *lambda, tb_prox_result *result,
                           tb_error *error)
@@ -85,6 +100,8 @@ tb_status tb_prox_iterate(const tb_prox_system *system, const tb_prox_options *o
     tb_status status = check_options(options, error);
     if (status != TB_OK) return status;
     const tb_stored_variant *variant = tb_stored_variant_find(options->variant);
+    status = check_parts(options, variant, error);
+    if (status != TB_OK) return status;
     const int64_t size = options->precision == TB_FLOAT ? sizeof(float) : sizeof(double);
     const int64_t n = 3 * (int64_t)system->contacts;
     result->bytes = tb_stored_is_sparse(variant->form)

@@ -23,6 +23,7 @@ typedef struct stored_run {
     tb_stored_form form;
     int32_t group, threads, iterations, check_period;
     double relative, absolute;
+    uint32_t left_out; /* tb_prox_part */
 } stored_run;
 
 /* Rows that are summed together while their sums stay in the first cache. */
@@ -98,19 +99,27 @@ static bool set_impulse(stored_run *run, int32_t row, tb_real after)
     return moved;
 }
 
-/* Contact after contact of the rows [first, end): the normal, then both tangents together. */
+/* Contact after contact of the rows [first, end): the normal, then both tangents together; less the parts
+ * that are left out. Where no impulse is stored, moved tells that there was one, which keeps the compiler
+ * from dropping the rest with it. */
 static bool solve_diagonal(stored_run *run, int32_t first, int32_t end)
 {
+    const uint32_t out = run->left_out;
     tb_real *sum = run->sum;
     bool moved = false;
     for (int32_t j = first; j < end; j += 3) {
-        const tb_real normal = tb_prox_unilateral(run->d[j] + sum[j]);
-        sum[j] = 0;
-        add_columns(run, first, end, j, 1, &normal, sum);
+        tb_real normal = run->d[j] + sum[j];
+        if (!(out & TB_PROX_NORMAL)) normal = tb_prox_unilateral(normal);
+        if (!(out & TB_PROX_WRITES)) sum[j] = 0;
+        if (!(out & TB_PROX_PROPAGATION)) add_columns(run, first, end, j, 1, &normal, sum);
         tb_real x[2] = {run->d[j + 1] + sum[j + 1], run->d[j + 2] + sum[j + 2]};
-        tb_prox_disk(x, run->mu[j / 3] * normal);
-        sum[j + 1] = sum[j + 2] = 0;
-        add_columns(run, first, end, j + 1, 2, x, sum);
+        if (!(out & TB_PROX_TANGENTIAL)) tb_prox_disk(x, run->mu[j / 3] * normal);
+        if (!(out & TB_PROX_WRITES)) sum[j + 1] = sum[j + 2] = 0;
+        if (!(out & TB_PROX_PROPAGATION)) add_columns(run, first, end, j + 1, 2, x, sum);
+        if (out & TB_PROX_WRITES) {
+            moved = moved || normal + x[0] + x[1] != 0;
+            continue;
+        }
         moved = set_impulse(run, j, normal) || moved;
         moved = set_impulse(run, j + 1, x[0]) || moved;
         moved = set_impulse(run, j + 2, x[1]) || moved;
@@ -125,6 +134,7 @@ static bool full_sweep(stored_run *run)
     for (int32_t first = 0; first < n; first += side) {
         const int32_t end = first + side < n ? first + side : n;
         moved = solve_diagonal(run, first, end) || moved;
+        if (run->left_out & TB_PROX_STEP_B) continue;
         add_columns(run, 0, first, first, end - first, run->lambda + first, run->sum);
         add_columns(run, end, n, first, end - first, run->lambda + first, run->sum);
     }
@@ -320,7 +330,8 @@ tb_status stored_solve(const tb_prox_system *system, const tb_stored_variant *va
                           .iterations = options->iterations,
                           .check_period = options->check_period,
                           .relative = options->relative,
-                          .absolute = options->absolute};
+                          .absolute = options->absolute,
+                          .left_out = options->left_out};
         const double began = clock_now();
         result->iterations = iterate(&run, &result->converged);
         result->seconds = clock_now() - began;

@@ -1,7 +1,9 @@
 /* The stored prox iterations (Nützi): every variant against the fixed point and against each other,
  * on the processor and on a card. Where there is no card, one that the processor plays runs the
  * kernels. */
+#include "contact/prox.h"
 #include "gpu_qp_util.h"
+#include "solve/stored/stored.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -283,6 +285,68 @@ START_TEST(a_planar_problem_runs_on_a_card_and_too_few_iterations_end_on_the_pro
 }
 END_TEST
 
+/* One iteration from zero against the projections of d that it still has. */
+static void prox_part_run(uint32_t left_out, bool normal, bool tangential)
+{
+    tb_prox_system *system = random_system(CONTACTS, 1);
+    tb_prox_options options = tb_prox_defaults();
+    double lambda[3 * CONTACTS] = {0};
+    int moved = 0; /* projections that do something */
+    options.variant = "full-sor-32";
+    options.iterations = 1;
+    options.check_period = 0;
+    options.left_out = left_out;
+    iterate(system, &options, lambda);
+    for (int i = 0; i < CONTACTS; i++) {
+        double x[3] = {system->d[3 * i], system->d[3 * i + 1], system->d[3 * i + 2]};
+        if (normal) x[0] = tb_prox_unilateral(x[0]);
+        if (tangential) tb_prox_disk(x + 1, system->mu[i] * x[0]);
+        for (int k = 0; k < 3; k++) TEST_NEAR(lambda[3 * i + k], x[k], 0);
+        for (int k = 0; k < 3; k++) moved += x[k] != system->d[3 * i + k];
+    }
+    ck_assert(moved > 0 || (!normal && !tangential));
+    tb_prox_system_destroy(system);
+}
+
+/* From zero, one iteration less what it propagates projects d; less its projections it is d itself; less
+ * its writes nothing. The first diagonal block does not see step B. */
+START_TEST(parts_of_an_iteration_can_be_left_out)
+{
+    prox_part_run(TB_PROX_STEP_B | TB_PROX_PROPAGATION, true, true);
+    prox_part_run(TB_PROX_STEP_B | TB_PROX_PROPAGATION | TB_PROX_NORMAL, false, true);
+    prox_part_run(TB_PROX_STEP_B | TB_PROX_PROPAGATION | TB_PROX_NORMAL | TB_PROX_TANGENTIAL, false,
+                  false);
+    tb_prox_system *system = random_system(CONTACTS, 1);
+    tb_prox_options options = tb_prox_defaults();
+    tb_prox_result result;
+    tb_error error;
+    double whole[3 * CONTACTS] = {0}, part[3 * CONTACTS] = {0}, none[3 * CONTACTS] = {0};
+    options.variant = "full-sor-32";
+    options.iterations = 1;
+    options.check_period = 0;
+    iterate(system, &options, whole);
+    options.left_out = TB_PROX_STEP_B;
+    iterate(system, &options, part);
+    ck_assert_int_eq(memcmp(whole, part, 3 * 32 * sizeof *part), 0);
+    ck_assert_int_ne(memcmp(whole + 96, part + 96, 3 * 32 * sizeof *part), 0);
+    options.left_out = TB_PROX_WRITES;
+    iterate(system, &options, none);
+    for (int i = 0; i < 3 * CONTACTS; i++) TEST_NEAR(none[i], 0, 0);
+    /* where nothing can be left out, and what is no part */
+    options.variant = "jor5";
+    TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "left_out");
+    options.variant = "full-sor-32";
+    options.backend = TB_BACKEND_GPU;
+    TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_UNSUPPORTED, &error);
+    options.backend = TB_BACKEND_CPU;
+    options.left_out = 1 << 9;
+    TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_INVALID_ARGUMENT,
+                &error);
+    tb_prox_system_destroy(system);
+}
+END_TEST
+
 START_TEST(what_makes_no_sense_is_refused)
 {
     tb_prox_system *system = NULL;
@@ -314,4 +378,4 @@ TEST_MAIN(every_variant_ends_at_the_fixed_point, forms_of_one_iteration_agree_af
           bytes_do_not_depend_on_the_threads, card_and_processor_agree,
           the_stop_test_ends_a_launch_of_a_card, problems_are_solved_on_a_card,
           a_planar_problem_runs_on_a_card_and_too_few_iterations_end_on_the_processor,
-          what_makes_no_sense_is_refused)
+          parts_of_an_iteration_can_be_left_out, what_makes_no_sense_is_refused)
