@@ -258,8 +258,9 @@ TB_STATIC tb_status make_one_node(tb_newton_system *system)
     return status == TB_OK ? fit_pattern(system) : status;
 }
 
-/* nodes and graph of the blocks inside, ordered */
-TB_CALLED tb_status make_pattern(tb_newton_system *system, const uint8_t *statuses)
+/* Nodes and graph of the blocks that are not open, ordered; `keeps`: with the blocks of the pattern before,
+ * so that contacts that open and close by turns ask for one order only. */
+TB_CALLED tb_status make_pattern(tb_newton_system *system, const uint8_t *statuses, bool keeps)
 {
     const tb_problem *problem = system->problem;
     tb_arena *arena = system->arena;
@@ -269,13 +270,15 @@ TB_CALLED tb_status make_pattern(tb_newton_system *system, const uint8_t *status
         tb_team_sync();
         return system->has_pattern ? TB_OK : make_one_node(system);
     }
+    const bool grows = keeps && system->has_pattern;
     if (system->has_pattern)
         tb_arena_return_to(arena, system->pattern_mark);
     else
         system->pattern_mark = tb_arena_get_mark(arena);
     system->has_pattern = true;
     tb_team_sync();
-    TB_EACH (b, problem->number_of_blocks) system->inside[b] = statuses[b] != TB_CONTACT_OPEN;
+    TB_EACH (b, problem->number_of_blocks)
+        system->inside[b] = (grows && system->inside[b]) || statuses[b] != TB_CONTACT_OPEN;
     tb_team_sync();
 
     const int32_t most = problem->values ? problem->number_of_dofs : problem->number_of_blocks;
@@ -303,7 +306,7 @@ TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8
                                            tb_newton_price *price)
 {
     const tb_problem *problem = system->problem;
-    const tb_status status = statuses ? make_pattern(system, statuses) : TB_OK;
+    const tb_status status = statuses ? make_pattern(system, statuses, false) : TB_OK;
     if (status != TB_OK) return status;
     double assembly = 0;
     price->sweep = 1;
@@ -334,7 +337,7 @@ TB_STATIC tb_status cover_pattern(tb_newton_system *system, const uint8_t *statu
     TB_ROLLED
     for (int32_t b = 0; covered && b < system->problem->number_of_blocks; b++)
         covered = system->inside[b] || statuses[b] == TB_CONTACT_OPEN;
-    return covered ? TB_OK : make_pattern(system, statuses);
+    return covered ? TB_OK : make_pattern(system, statuses, true);
 }
 
 TB_STATIC tb_status solve_factorized(tb_newton_system *system, const tb_real *weight,
