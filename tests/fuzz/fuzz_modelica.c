@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tribo_function.h"
+#include "modelica/card/kernels.h"
+#include "modelica/function.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -51,6 +52,25 @@ static void call(const tb_function_program *program, int32_t function)
     free(values);
 }
 
+/* the text of all functions as C, and of the kernels of those marked for a card as CUDA */
+static void generate(const mo_program *program)
+{
+    mo_text c = {0}, cuda = {0};
+    mo_kernel **kernels = calloc((size_t)program->count, sizeof *kernels);
+    if (tb_mo_emit_c(program, &c, NULL) != TB_OK || kernels == NULL) abort();
+    for (int32_t k = 0; k < program->count; k++) {
+        const mo_function *f = program->functions[k];
+        kernels[k] = calloc((size_t)tb_mo_kernel_count(f) + 1, sizeof **kernels);
+        if (kernels[k] == NULL) abort();
+        tb_mo_list_kernels(f, kernels[k]);
+    }
+    if (tb_mo_emit_cuda(program, kernels, &cuda, NULL) != TB_OK) abort();
+    for (int32_t k = 0; k < program->count; k++) free(kernels[k]);
+    free(kernels);
+    tb_bytes_free(&c.bytes);
+    tb_bytes_free(&cuda.bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tb_error error;
@@ -65,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         tb_function_report(program, k, &report, NULL);
         free(report);
     }
+    if (program != NULL) generate(&program->program);
     tb_function_destroy(program);
     return 0;
 }

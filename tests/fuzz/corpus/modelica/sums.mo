@@ -1,0 +1,2 @@
+function own input Real y[:]; input Integer k; output Real z; algorithm z := 2 * y[k]; end own;
+function f input Real x[:]; input Integer k[size(x, 1)]; output Real y[size(x, 1)]; output Real s; protected Real a; Integer m; algorithm y := x; for i in 2:size(x, 1) loop y[i] := own(y, i); end for; a := 3; m := 5; for i in 1:size(x, 1) loop a := min(a, x[i]); if k[i] > 1 then m := max(m, k[i]); end if; end for; s := sum(x) + x * x + sum(x[i] * x[i] for i in 1:size(x, 1)); for i in 1:size(x, 1) loop y[i] := sum(x .* x) + own(x, i); end for; annotation(gpuFunction = true); end f;
