@@ -55,6 +55,8 @@ typedef struct tb_soft_certificate {
     tb_soft_program_counts normal, tangential;
     double cone_error;  /* N s, distance of impulses from Coulomb's law with the circular cone */
     double penetration; /* m, deepest at cells in contact */
+    /* m/s: velocities of touched rigid bodies differ by so much from those that the programs knew */
+    double prediction_error;
 } tb_soft_certificate;
 
 typedef struct tb_soft_world tb_soft_world;
@@ -86,6 +88,8 @@ tb_status tb_soft_world_load(const char *text, size_t size, const char *name,
 void tb_soft_world_destroy(tb_soft_world *world); /* NULL is fine */
 void tb_soft_world_info(const tb_soft_world *world, tb_soft_info *info);
 double tb_soft_world_time(const tb_soft_world *world); /* s */
+/* Borrowed from the world; "": there is no such body. */
+const char *tb_soft_world_body_name(const tb_soft_world *world, int32_t body);
 
 /* Steps. `certificate` (may be NULL) is about these steps. FAILED_PRECONDITION: more substeps than
  * the scene allows, or a body that leaves the grid; DIVERGED: a folded map or numbers that are not
@@ -104,7 +108,7 @@ tb_status tb_soft_world_save(const tb_soft_world *world, unsigned char **bytes, 
 tb_status tb_soft_world_restore(tb_soft_world *world, const unsigned char *bytes, size_t size,
                                 tb_error *error);
 
-/* The surface of a body as triangles, counter-clockwise seen from outside: vertices (x 3, m), triangles
+/* The surface of a body as a closed mesh of triangles, counter-clockwise seen from outside: vertices (x 3, m), triangles
  * (x 3), the contact pressure of each triangle (Pa, of the last substep). The caller frees the three by
  * free. */
 typedef struct tb_soft_surface {
@@ -115,6 +119,25 @@ typedef struct tb_soft_surface {
 } tb_soft_surface;
 tb_status tb_soft_world_surface(tb_soft_world *world, int32_t body, tb_soft_surface *surface,
                                 tb_error *error);
+
+/* About how many bytes the surfaces of all bodies take, with coordinates and pressures of `number` bytes. */
+size_t tb_soft_world_surface_bytes(const tb_soft_world *world, size_t number);
+
+/* ---- soft bodies of a state ----
+ *
+ * tb_scene_load reads the format of soft bodies too: the model has their walls, and the rigid bodies that
+ * the text includes, as shapes and bodies; its states have soft bodies, which tb_step moves and
+ * which snapshots, forks and resets hold. */
+
+/* The soft bodies of a state, borrowed until it is reset, restored or destroyed; NULL: it has none. */
+tb_soft_world *tb_state_soft_world(const tb_state *state);
+/* About the state's last step; false: it has no soft bodies. */
+bool tb_state_soft_certificate(const tb_state *state, tb_soft_certificate *certificate);
+/* Replaces the scene's method, also of later resets and forks. */
+void tb_soft_world_choose_contact(tb_soft_world *world, tb_soft_contact_method contact);
+/* How many soft bodies a model has, and the memory (bytes) that they take in a state; 0: none. */
+int32_t tb_soft_model_bodies(const tb_model *model);
+uint64_t tb_soft_model_bytes(const tb_model *model);
 
 /* VTK XML files for ParaView as text, which the caller frees by tb_bytes_destroy: `volume` is an
  * UnstructuredGrid (.vtu) of the cells with material, with X, v, mass and body at points and Cauchy

@@ -13,6 +13,7 @@
 #include "call/auth.h"
 #include "call/call.h"
 #include "ops/daemon.h"
+#include "tribo_soft.h"
 
 /* Measured over piles of boxes after some steps (1, 50 and 1000 bodies): 28 kB, 130 kB and 1.9 MB a
  * world; shapes of static geometry add their boxes. */
@@ -85,7 +86,8 @@ uint64_t td_memory_of_worlds(const tb_model *model, int32_t worlds)
 {
     const tb_model_counts n = tb_model_count(model);
     const uint64_t world =
-        WORLD_BYTES + BODY_BYTES * (uint64_t)n.bodies + SHAPE_BYTES * (uint64_t)n.shapes;
+        WORLD_BYTES + BODY_BYTES * (uint64_t)n.bodies + SHAPE_BYTES * (uint64_t)n.shapes +
+        tb_soft_model_bytes(model);
     return world * (uint64_t)worlds;
 }
 

@@ -55,7 +55,7 @@ Tribo__V1__Outcome td_wire_outcome(tb_status);
 
 /* The parts of a state that an answer holds. */
 typedef struct td_wire_want {
-    bool state, controls, contacts, bodies, poses, forces, arrays, pairs, sensors;
+    bool state, controls, contacts, bodies, poses, forces, arrays, pairs, sensors, surfaces;
     Tribo__V1__DataType dtype; /* FLOAT64 or FLOAT32 */
     double dt;                 /* s, of a step: a force is an impulse over it */
 } td_wire_want;

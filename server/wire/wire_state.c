@@ -2,9 +2,11 @@
  * are gathered, and narrowed if the reader wants single precision. */
 #include "wire/wire.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "tribo_soft.h"
 
 enum { BODY_NUMBERS = 13, POSE_NUMBERS = 7 };
 
@@ -24,6 +26,7 @@ tb_status td_wire_read_want(const Tribo__V1__StepReturn *message, td_wire_want *
     want->arrays = message->certificate_arrays;
     want->pairs = message->n_pairs > 0;
     want->sensors = message->sensors;
+    want->surfaces = message->surfaces;
     if (message->dtype == FLOAT32)
         want->dtype = FLOAT32;
     else if (message->dtype != FLOAT64 &&
@@ -169,6 +172,108 @@ static Tribo__V1__Array *sensors(td_wire *wire, tb_state *const *states, int32_t
     return array;
 }
 
+/* ---- soft bodies ---- */
+
+static void *copy(td_wire *wire, const void *from, size_t bytes)
+{
+    void *made = td_wire_take(wire, bytes);
+    if (made != NULL && bytes > 0) memcpy(made, from, bytes);
+    return made;
+}
+
+static Tribo__V1__Array *numbers(td_wire *wire, const double *from, int64_t rows, int64_t columns,
+                                 Tribo__V1__DataType dtype)
+{
+    const size_t count = (size_t)rows * (size_t)(columns > 0 ? columns : 1);
+    if (dtype == FLOAT32) {
+        Tribo__V1__Array *array = narrow(wire, from, 1, (int64_t)count);
+        const float *data = array != NULL ? (const float *)(const void *)array->data.data : NULL;
+        return td_wire_array(wire, FLOAT32, data, rows, columns);
+    }
+    return td_wire_array(wire, FLOAT64, copy(wire, from, count * sizeof *from), rows, columns);
+}
+
+static void fill_surface(td_wire *wire, tb_soft_world *world, int32_t body,
+                         Tribo__V1__DataType dtype, Tribo__V1__Surface *out)
+{
+    tb_soft_surface s;
+    tribo__v1__surface__init(out);
+    if (tb_soft_world_surface(world, body, &s, NULL) != TB_OK) {
+        wire->failed = true;
+        return;
+    }
+    out->body = (char *)(uintptr_t)tb_soft_world_body_name(world, body);
+    out->vertices = numbers(wire, s.vertices, s.number_of_vertices, 3, dtype);
+    out->pressures = numbers(wire, s.pressure, s.number_of_triangles, 0, dtype);
+    const size_t bytes = 3 * (size_t)s.number_of_triangles * sizeof *s.triangles;
+    out->triangles =
+        td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_INT32, copy(wire, s.triangles, bytes),
+                      s.number_of_triangles, 3);
+    free(s.vertices);
+    free(s.triangles);
+    free(s.pressure);
+}
+
+static void fill_soft_certificate(const tb_soft_certificate *c, double vectors[6],
+                                  Tribo__V1__SoftCertificate *out)
+{
+    tribo__v1__soft_certificate__init(out);
+    memcpy(vectors, c->momentum, sizeof c->momentum);
+    memcpy(vectors + 3, c->angular, sizeof c->angular);
+    out->substeps = c->substeps;
+    out->courant = c->courant;
+    out->wave = c->wave;
+    out->smallest_volume = c->smallest_volume;
+    out->kinetic = c->kinetic;
+    out->elastic = c->elastic;
+    out->potential = c->potential;
+    out->damped = c->damped;
+    out->contact_work = c->contact_work;
+    out->momentum = vectors;
+    out->angular_momentum = vectors + 3;
+    out->n_momentum = out->n_angular_momentum = 3;
+    out->momentum_error = c->momentum_error;
+    out->contacts = c->contacts;
+    out->projections = c->projections;
+    out->normal_residual = c->normal.residual;
+    out->friction_residual = c->tangential.residual;
+    out->cone_error = c->cone_error;
+    out->penetration = c->penetration;
+    out->prediction_error = c->prediction_error;
+}
+
+/* A certificate a world, and the surfaces if they are wanted. */
+static void fill_soft(td_wire *wire, tb_state *const *states, int32_t worlds, td_wire_want want,
+                      Tribo__V1__State *out)
+{
+    tb_soft_info info;
+    const size_t n = (size_t)worlds;
+    if (tb_state_soft_world(states[0]) == NULL) return;
+    tb_soft_world_info(tb_state_soft_world(states[0]), &info);
+    Tribo__V1__SoftCertificate *certificates = td_wire_take(wire, n * sizeof *certificates);
+    double *vectors = td_wire_take(wire, n * 6 * sizeof *vectors);
+    out->soft_certificates = td_wire_take(wire, n * sizeof *out->soft_certificates);
+    const size_t count = want.surfaces ? n * (size_t)info.bodies : 0;
+    Tribo__V1__Surface *surfaces = td_wire_take(wire, count * sizeof *surfaces);
+    out->surfaces = td_wire_take(wire, count * sizeof *out->surfaces);
+    if (certificates == NULL || vectors == NULL || out->soft_certificates == NULL ||
+        surfaces == NULL || out->surfaces == NULL)
+        return;
+    for (size_t w = 0; w < n; w++) {
+        tb_soft_certificate c;
+        tb_state_soft_certificate(states[w], &c);
+        fill_soft_certificate(&c, vectors + 6 * w, &certificates[w]);
+        out->soft_certificates[w] = &certificates[w];
+    }
+    out->n_soft_certificates = n;
+    for (size_t i = 0; i < count && !wire->failed; i++) {
+        tb_soft_world *world = tb_state_soft_world(states[i / (size_t)info.bodies]);
+        fill_surface(wire, world, (int32_t)(i % (size_t)info.bodies), want.dtype, &surfaces[i]);
+        out->surfaces[i] = &surfaces[i];
+    }
+    out->n_surfaces = count;
+}
+
 Tribo__V1__State *td_wire_state(td_wire *wire, tb_state *const *states, int32_t worlds,
                                 td_wire_want want)
 {
@@ -195,6 +300,7 @@ Tribo__V1__State *td_wire_state(td_wire *wire, tb_state *const *states, int32_t 
     }
     if (want.sensors && want.dt > 0)
         state->sensors = sensors(wire, states, worlds, counts.sensor_numbers, want.dt);
+    fill_soft(wire, states, worlds, want, state);
     return wire->failed ? NULL : state;
 }
 
@@ -306,7 +412,7 @@ size_t td_wire_world_bytes(const tb_state *state, td_wire_want want)
 {
     /* a packed certificate; a packed contact with the heads of its arrays */
     enum { CERTIFICATE = 128, CONTACTS_HEAD = 128, CONTACT = 2 * 4 + 8 + 8 * 22 + 1 };
-    enum { FORCE_AND_LAW = 3 * 8 + 1 };
+    enum { FORCE_AND_LAW = 3 * 8 + 1, SOFT_CERTIFICATE = 256 };
     const tb_model_counts counts = tb_model_count(tb_state_model(state));
     const size_t number = want.dtype == FLOAT32 ? sizeof(float) : sizeof(double);
     size_t bytes = CERTIFICATE;
@@ -318,6 +424,9 @@ size_t td_wire_world_bytes(const tb_state *state, td_wire_want want)
                                      (size_t)(CONTACT + (want.forces ? FORCE_AND_LAW : 0));
     if (want.poses) bytes += (size_t)counts.bodies * POSE_NUMBERS * sizeof(float);
     if (want.sensors) bytes += (size_t)counts.sensor_numbers * sizeof(double);
+    const tb_soft_world *soft = tb_state_soft_world(state);
+    if (soft != NULL) bytes += SOFT_CERTIFICATE;
+    if (soft != NULL && want.surfaces) bytes += tb_soft_world_surface_bytes(soft, number);
     if (want.forces) bytes += (size_t)(counts.actuators + counts.joints) * sizeof(double);
     return bytes;
 }

@@ -117,11 +117,9 @@ static void depths_of(const tb_soft_world *w, int32_t who, int32_t n, const int3
             depth[c] = w->fields[who].depth[tb_soft_corner(w, n, c)];
             continue;
         }
-        const tb_soft_obstacle *o = w->scene.obstacles + (who - w->scene.number_of_bodies);
         double x[3];
-        for (int a = 0; a < 3; a++)
-            x[a] = tb_soft_coordinate(w, a, at[a] + (c >> a & 1)) - o->velocity[a] * w->time;
-        depth[c] = tb_soft_distance(&o->shape, x);
+        for (int a = 0; a < 3; a++) x[a] = tb_soft_coordinate(w, a, at[a] + (c >> a & 1));
+        depth[c] = tb_soft_distance(w->now + (who - w->scene.number_of_bodies), x);
     }
     for (int a = 0; a < 3; a++) {
         double slope = 0;
@@ -148,6 +146,9 @@ static bool weigh(const tb_soft_world *w, int32_t who, int32_t n, const double s
             weights[c] *= mass / (mass + light);
             const uint8_t *held = w->fields[who].held;
             if (weights[c] > 0 && !(held != NULL && held[tb_soft_corner(w, n, c)])) *movable = true;
+        } else {
+            const int32_t rigid = w->scene.obstacles[who - w->scene.number_of_bodies].rigid;
+            if (rigid > 0 && w->rigid[rigid - 1].moves) *movable = true;
         }
         sum += weights[c];
     }
@@ -249,6 +250,19 @@ typedef struct collection {
     int32_t count, capacity;
 } collection;
 
+/* Cells along an axis that an obstacle with its margin reaches. */
+static void narrow(const tb_soft_world *w, int32_t obstacle, int axis, int32_t lower[3],
+                   int32_t upper[3])
+{
+    double from[3], to[3];
+    const double h = w->scene.lattice.spacing[axis], origin = w->scene.lattice.origin[axis];
+    tb_soft_bounds(w->now + obstacle, from, to);
+    const double first = floor((from[axis] - origin) / h) - 1;
+    const double last = floor((to[axis] - origin) / h) + 2;
+    if (first > lower[axis]) lower[axis] = (int32_t)tb_min(first, (double)upper[axis]);
+    if (last < upper[axis]) upper[axis] = (int32_t)tb_max(last, (double)lower[axis]);
+}
+
 /* Cells of one pair. Cells are ordered by x, then y, then z (Litven 5.1). */
 static bool collect_pair(const tb_soft_world *w, int32_t a, int32_t b, collection *all)
 {
@@ -258,7 +272,10 @@ static bool collect_pair(const tb_soft_world *w, int32_t a, int32_t b, collectio
     for (int i = 0; i < 3; i++) {
         lower[i] = w->fields[a].lower[i];
         upper[i] = w->fields[a].upper[i] - 1;
-        if (b >= bodies) continue;
+        if (b >= bodies) {
+            narrow(w, b - bodies, i, lower, upper);
+            continue;
+        }
         if (w->fields[b].lower[i] > lower[i]) lower[i] = w->fields[b].lower[i];
         if (w->fields[b].upper[i] - 1 < upper[i]) upper[i] = w->fields[b].upper[i] - 1;
     }

@@ -19,7 +19,9 @@
 #include "grid/transport.h"
 #include "tribo_soft.h"
 
-enum { TB_SOFT_NAME = 64, TB_SOFT_MOST_BODIES = 64, TB_SOFT_MOST_OBSTACLES = 64 };
+enum { TB_SOFT_NAME = 64, TB_SOFT_PATH = 1024 };
+/* obstacles: walls of a text are at most as many as bodies, shapes of rigid bodies are more */
+enum { TB_SOFT_MOST_BODIES = 64, TB_SOFT_MOST_OBSTACLES = 256 };
 /* layers of nodes around a body to which X and v are extrapolated; a body keeps that many nodes away
  * from the grid's faces */
 enum { TB_SOFT_LAYERS = 3, TB_SOFT_NO_LAYER = 255 };
@@ -37,11 +39,12 @@ typedef struct tb_soft_body {
     double velocity[3], angular[3]; /* m/s; rad/s about the shape's position */
 } tb_soft_body;
 
-/* A rigid thing that is not pushed back: its velocity is prescribed and constant. */
+/* A rigid thing: a wall whose velocity is prescribed and constant, or a shape of a rigid body. */
 typedef struct tb_soft_obstacle {
     char name[TB_SOFT_NAME];
-    tb_soft_solid shape;
-    double velocity[3]; /* m/s */
+    tb_soft_solid shape; /* in the rigid body's frame, if there is one */
+    double velocity[3];  /* m/s; 0 of a rigid body's shape */
+    int32_t rigid;       /* number of the rigid body (partners.c), from 1; 0: a wall */
 } tb_soft_obstacle;
 
 /* Nodes of a body inside a box do not move. */
@@ -71,6 +74,8 @@ typedef struct tb_soft_scene {
     tb_soft_obstacle obstacles[TB_SOFT_MOST_OBSTACLES];
     tb_soft_clamp clamps[TB_SOFT_MOST_BODIES];
     int32_t number_of_bodies, number_of_obstacles, number_of_clamps;
+    char rigid[TB_SOFT_PATH]; /* file of rigid bodies, as the text has it; "": none */
+    int32_t rigid_line;       /* of the element that names it */
 } tb_soft_scene;
 
 /* A body's fields. nodes x 3 or nodes; valid where `layer` is at most TB_SOFT_LAYERS. */

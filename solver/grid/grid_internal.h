@@ -17,6 +17,21 @@ typedef struct tb_soft_sums {
     double scratch[2]; /* undeformed mass before it is scaled */
 } tb_soft_sums;
 
+/* A rigid body that soft ones touch. Twists: velocity of the centre of mass, angular velocity, world
+ * axes; impulses and their moments about that centre accordingly. See partners.c. */
+typedef struct tb_soft_rigid {
+    int32_t body; /* of the model */
+    bool moves;   /* by impulses: `response` is not 0 */
+    tb_vec3 position, centre;
+    tb_quaternion orientation;
+    double first[6], last[6];          /* twists at the step's start and end, as predicted */
+    double before[6];                  /* N s: impulses that the prediction was given */
+    double impulse[6];                 /* N s: of the step's substeps so far */
+    double response[36], root[36];     /* K and L, 1/kg and 1/(kg m^2); K = L L' */
+    double twist[6];                   /* at the end of the substep, without its impulses; then with */
+    double y[6];                       /* by the substep's impulses: the twist changes by L y */
+} tb_soft_rigid;
+
 struct tb_soft_world {
     tb_soft_scene scene;
     tb_soft_field fields[TB_SOFT_MOST_BODIES];
@@ -33,6 +48,11 @@ struct tb_soft_world {
     double *next_X, *next_v; /* nodes x 3 */
     double *rate_X, *rate_v; /* nodes x 3, first stage of Heun's method */
     tb_soft_sums *planes;    /* nodes[2] */
+
+    tb_soft_solid *now; /* obstacles, where they are in the present substep */
+    tb_soft_rigid *rigid;
+    int32_t number_of_rigid;
+    double coupled_start, coupled_dt; /* s: of the step of the rigid bodies */
 
     tb_arena step;             /* of one substep */
     tb_arena history;          /* of `contacts` */
@@ -114,6 +134,34 @@ tb_soft_sums tb_soft_momentum_pass(tb_soft_world *w, int32_t body);
 /* Moves X and v of all bodies with v over dt, then measures masses anew. Linear and angular momentum
  * of a body that is not clamped stay what they were. */
 void tb_soft_transport(tb_soft_world *w, int32_t body, double dt, tb_soft_certificate *c);
+
+/* ---- partners.c ---- */
+
+/* Takes over K (6 x 6) and finds L. */
+void tb_soft_rigid_respond(tb_soft_rigid *rigid, const double response[36]);
+/* Obstacles and rigid bodies at the begin of a substep: places now, velocities at its end. */
+void tb_soft_partners_begin(tb_soft_world *w, double dt);
+/* Moves the rigid bodies with the velocities that they have got. */
+void tb_soft_partners_end(tb_soft_world *w, double dt);
+void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const double point[3],
+                               double velocity[3]);
+/* The rows of a contact's b side in the three components y of a half: y-row = map direction. */
+void tb_soft_rigid_map(const tb_soft_rigid *rigid, const double point[3], int half, double map[9]);
+/* An impulse (N s) at a point. */
+void tb_soft_rigid_push(tb_soft_rigid *rigid, const double point[3], const double push[3]);
+/* Whether a shape of the body may touch a soft body within dt. */
+bool tb_soft_rigid_is_near(const tb_soft_world *w, int32_t rigid, double dt);
+
+/* ---- state.c ---- */
+
+/* The state as plain bytes, in memory that is used again, and back. */
+tb_status tb_soft_world_keep(const tb_soft_world *w, tb_bytes *bytes, tb_error *error);
+tb_status tb_soft_world_put_back(tb_soft_world *w, const tb_bytes *bytes, tb_error *error);
+
+/* ---- scene.c ---- */
+
+/* The box of a shape in the world; infinite for a plane. */
+void tb_soft_bounds(const tb_soft_solid *solid, double lower[3], double upper[3]);
 
 /* ---- contact.c, programs.c ---- */
 

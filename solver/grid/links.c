@@ -8,11 +8,30 @@
  * definite only up to rounding. */
 static const double SHIFT = 1e-10;
 
+/* of a contact: eight nodes on each side, or eight and two halves of a rigid body */
+enum { MOST_ENTRIES = 16 };
+
 static int by_place(const void *a, const void *b)
 {
     const tb_soft_entry *x = a, *y = b;
     if (x->key != y->key) return x->key < y->key ? -1 : 1;
     return (x->contact > y->contact) - (x->contact < y->contact);
+}
+
+/* The two places of a contact's rigid body, if it moves. */
+static int32_t list_rigid(tb_soft_world *w, tb_soft_links *l, int32_t i, int32_t n)
+{
+    const tb_soft_contact *c = l->contacts + i;
+    const int32_t bodies = w->scene.number_of_bodies;
+    const int32_t rigid = w->scene.obstacles[c->b - bodies].rigid - 1;
+    if (rigid < 0 || !w->rigid[rigid].moves) return n;
+    for (int half = 0; half < 2; half++) {
+        double *map = l->maps + 9 * (2 * (size_t)i + (size_t)half);
+        tb_soft_rigid_map(w->rigid + rigid, c->point, half, map);
+        l->entries[n++] =
+            (tb_soft_entry){(uint64_t)bodies * w->nodes + (uint64_t)(2 * rigid + half), i, 0, 1, map};
+    }
+    return n;
 }
 
 static int32_t list_entries(tb_soft_world *w, tb_soft_links *l)
@@ -22,14 +41,17 @@ static int32_t list_entries(tb_soft_world *w, tb_soft_links *l)
         for (int side = 0; side < 2; side++) {
             const tb_soft_contact *c = l->contacts + i;
             const int32_t who = side == 0 ? c->a : c->b;
-            if (who >= w->scene.number_of_bodies) continue;
+            if (who >= w->scene.number_of_bodies) {
+                n = list_rigid(w, l, i, n);
+                continue;
+            }
             const tb_soft_field *f = w->fields + who;
             for (int k = 0; k < 8; k++) {
                 const int32_t node = tb_soft_corner(w, c->cell, k);
                 const double weight = c->weights[side][k];
                 if (weight == 0 || (f->held != NULL && f->held[node])) continue;
                 l->entries[n++] = (tb_soft_entry){(uint64_t)who * w->nodes + (uint64_t)node, i, 0,
-                                                  side == 0 ? weight : -weight};
+                                                  side == 0 ? weight : -weight, NULL};
             }
         }
     return n;
@@ -39,24 +61,32 @@ tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_
                              tb_soft_links *l, tb_error *error)
 {
     *l = (tb_soft_links){.contacts = contacts, .count = count};
-    l->entries = TB_ARENA_ARRAY(&w->step, tb_soft_entry, 16 * (size_t)count);
-    l->first = TB_ARENA_ARRAY(&w->step, int32_t, 16 * (size_t)count + 1);
-    l->inverse_mass = TB_ARENA_ARRAY(&w->step, double, 16 * (size_t)count);
-    l->velocity = TB_ARENA_ARRAY(&w->step, double *, 16 * (size_t)count);
-    l->impulse = TB_ARENA_ARRAY(&w->step, double, 48 * (size_t)count);
+    const size_t most = MOST_ENTRIES * (size_t)count;
+    l->entries = TB_ARENA_ARRAY(&w->step, tb_soft_entry, most);
+    l->first = TB_ARENA_ARRAY(&w->step, int32_t, most + 1);
+    l->inverse_mass = TB_ARENA_ARRAY(&w->step, double, most);
+    l->velocity = TB_ARENA_ARRAY(&w->step, double *, most);
+    l->impulse = TB_ARENA_ARRAY(&w->step, double, 3 * most);
+    l->maps = TB_ARENA_ARRAY(&w->step, double, 18 * (size_t)count);
     l->slip = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)count);
     if (l->entries == NULL || l->first == NULL || l->inverse_mass == NULL || l->velocity == NULL ||
-        l->impulse == NULL || l->slip == NULL)
+        l->impulse == NULL || l->slip == NULL || l->maps == NULL)
         return tb_fail_memory(error, 0, "entries of contacts");
     l->number_of_entries = list_entries(w, l);
     qsort(l->entries, (size_t)l->number_of_entries, sizeof *l->entries, by_place);
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         tb_soft_entry *entry = l->entries + e;
         if (e == 0 || entry->key != entry[-1].key) {
-            tb_soft_field *f = w->fields + entry->key / w->nodes;
-            const size_t node = entry->key % w->nodes;
-            l->inverse_mass[l->places] = 1 / f->mass[node];
-            l->velocity[l->places] = f->v + 3 * node;
+            const uint64_t who = entry->key / w->nodes, node = entry->key % w->nodes;
+            if (who < (uint64_t)w->scene.number_of_bodies) {
+                l->inverse_mass[l->places] = 1 / w->fields[who].mass[node];
+                l->velocity[l->places] = w->fields[who].v + 3 * node;
+                l->soft_places = l->places + 1;
+            } else {
+                const uint64_t half = entry->key - (uint64_t)w->scene.number_of_bodies * w->nodes;
+                l->inverse_mass[l->places] = 1;
+                l->velocity[l->places] = w->rigid[half / 2].y + 3 * (half % 2);
+            }
             l->first[l->places++] = e;
         }
         entry->place = l->places - 1;
@@ -65,11 +95,21 @@ tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_
     return TB_OK;
 }
 
-/* Component along the normal (0) or a tangent of a contact. */
-static double along(const tb_soft_contact *c, int which, const double v[3])
+static double dot(const double a[3], const double b[3])
 {
-    const double *d = which == 0 ? c->normal : c->tangent[which - 1];
-    return d[0] * v[0] + d[1] * v[1] + d[2] * v[2];
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* The normal (0) or a tangent of a contact. */
+static const double *direction_of(const tb_soft_contact *c, int which)
+{
+    return which == 0 ? c->normal : c->tangent[which - 1];
+}
+
+/* Its row in the components of an entry's place. */
+static void row_of(const tb_soft_links *l, const tb_soft_entry *e, int which, double row[3])
+{
+    tb_soft_entry_row(e, direction_of(l->contacts + e->contact, which), row);
 }
 
 void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *l, double *slip)
@@ -78,15 +118,18 @@ void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *l, double *
     memset(slip, 0, 3 * (size_t)l->count * sizeof *slip);
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *entry = l->entries + e;
-        for (int k = 0; k < 3; k++)
-            slip[3 * entry->contact + k] +=
-                entry->weight * along(l->contacts + entry->contact, k, l->velocity[entry->place]);
+        for (int k = 0; k < 3; k++) {
+            double row[3];
+            row_of(l, entry, k, row);
+            slip[3 * entry->contact + k] += dot(row, l->velocity[entry->place]);
+        }
     }
     for (int32_t i = 0; i < l->count; i++) {
         const tb_soft_contact *c = l->contacts + i;
+        double velocity[3];
         if (c->b < bodies) continue;
-        for (int k = 0; k < 3; k++)
-            slip[3 * i + k] -= along(c, k, w->scene.obstacles[c->b - bodies].velocity);
+        tb_soft_obstacle_velocity(w, c->b - bodies, c->point, velocity);
+        for (int k = 0; k < 3; k++) slip[3 * i + k] -= dot(direction_of(c, k), velocity);
     }
 }
 
@@ -96,11 +139,13 @@ void tb_soft_links_impulses(const tb_soft_links *l, bool normal, bool tangential
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *entry = l->entries + e;
         const tb_soft_contact *c = l->contacts + entry->contact;
+        double p[3], row[3];
         for (int a = 0; a < 3; a++) {
-            double p = normal ? c->alpha * c->normal[a] : 0;
-            if (tangential) p += c->beta[0] * c->tangent[0][a] + c->beta[1] * c->tangent[1][a];
-            impulse[3 * entry->place + a] += entry->weight * p;
+            p[a] = normal ? c->alpha * c->normal[a] : 0;
+            if (tangential) p[a] += c->beta[0] * c->tangent[0][a] + c->beta[1] * c->tangent[1][a];
         }
+        tb_soft_entry_row(entry, p, row);
+        for (int a = 0; a < 3; a++) impulse[3 * entry->place + a] += row[a];
     }
 }
 
@@ -108,10 +153,12 @@ void tb_soft_links_respond(const tb_soft_links *l, const double *impulse, double
 {
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *entry = l->entries + e;
-        const double share = entry->weight * l->inverse_mass[entry->place];
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 3; k++) {
+            double row[3];
+            row_of(l, entry, k, row);
             slip[3 * entry->contact + k] +=
-                share * along(l->contacts + entry->contact, k, impulse + 3 * entry->place);
+                l->inverse_mass[entry->place] * dot(row, impulse + 3 * entry->place);
+        }
     }
 }
 
@@ -130,16 +177,18 @@ double tb_soft_links_product(const tb_soft_links *l, const double *p, const doub
 static void add_pair(const tb_soft_links *l, const tb_soft_entry *x, const tb_soft_entry *y,
                      const int32_t *number, int32_t columns, int32_t half_bandwidth, double *band)
 {
-    const tb_soft_contact *c = l->contacts + x->contact, *d = l->contacts + y->contact;
-    const double share = x->weight * y->weight * l->inverse_mass[x->place];
+    double rows[2][3], others[2][3];
+    for (int32_t p = 0; p < columns; p++) {
+        row_of(l, x, columns == 1 ? 0 : p + 1, rows[p]);
+        row_of(l, y, columns == 1 ? 0 : p + 1, others[p]);
+    }
     for (int32_t p = 0; p < columns; p++)
         for (int32_t q = 0; q < columns; q++) {
             const int32_t i = columns * number[x->contact] + p;
             const int32_t j = columns * number[y->contact] + q;
             if (i < j) continue;
-            const double *direction = columns == 1 ? d->normal : d->tangent[q];
             band[(size_t)(i - j) + (size_t)j * (size_t)(half_bandwidth + 1)] +=
-                share * along(c, columns == 1 ? 0 : p + 1, direction);
+                l->inverse_mass[x->place] * dot(rows[p], others[q]);
         }
 }
 

@@ -299,13 +299,15 @@ static tb_status exact_problem(projections *p, tb_problem *problem)
         const tb_soft_entry *x = l->entries + e;
         const tb_soft_contact *t = l->contacts + x->contact;
         tb_block *b = blocks + x->contact;
-        const double scale = x->weight * sqrt(l->inverse_mass[x->place]);
+        const double scale = sqrt(l->inverse_mass[x->place]);
         const int32_t all = 3 * b->segments;
         segments[b->segment + b->width / 3] = (tb_segment){3 * x->place, 3};
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 3; k++) {
+            double row[3];
+            tb_soft_entry_row(x, k == 0 ? t->normal : t->tangent[k - 1], row);
             for (int a = 0; a < 3; a++)
-                values[b->value + k * all + b->width + a] =
-                    scale * (k == 0 ? t->normal[a] : t->tangent[k - 1][a]);
+                values[b->value + k * all + b->width + a] = scale * row[a];
+        }
         b->width += 3;
     }
     *problem = (tb_problem){.number_of_blocks = n,
@@ -361,7 +363,10 @@ static double cone_error(projections *p)
     memset(diagonal, 0, (size_t)l->count * sizeof *diagonal);
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *x = l->entries + e;
-        diagonal[x->contact] += x->weight * x->weight * l->inverse_mass[x->place];
+        double row[3];
+        tb_soft_entry_row(x, l->contacts[x->contact].normal, row);
+        diagonal[x->contact] += (row[0] * row[0] + row[1] * row[1] + row[2] * row[2]) *
+                                l->inverse_mass[x->place];
     }
     for (int32_t i = 0; i < l->count; i++) {
         const tb_soft_contact *c = l->contacts + i;
@@ -389,18 +394,26 @@ static void apply(projections *p)
     for (int32_t d = 0; d < l->places; d++)
         for (int a = 0; a < 3; a++) {
             const double impulse = l->impulse[3 * d + a], step = impulse * l->inverse_mass[d];
-            p->c->contact_work += impulse * (l->velocity[d][a] + 0.5 * step);
+            if (d < l->soft_places)
+                p->c->contact_work += impulse * (l->velocity[d][a] + 0.5 * step);
             l->velocity[d][a] += step;
         }
     for (int32_t i = 0; i < l->count; i++) {
         const tb_soft_contact *c = l->contacts + i;
         const bool free_a = is_free(p->w, c->a), free_b = is_free(p->w, c->b);
         p->c->penetration = tb_max(p->c->penetration, -c->gap);
+        double impulse[3], back[3];
+        for (int a = 0; a < 3; a++) {
+            impulse[a] = c->alpha * c->normal[a] + c->beta[0] * c->tangent[0][a] +
+                         c->beta[1] * c->tangent[1][a];
+            back[a] = -impulse[a];
+        }
+        const int32_t wall = c->b - p->w->scene.number_of_bodies;
+        if (wall >= 0 && p->w->scene.obstacles[wall].rigid > 0)
+            tb_soft_rigid_push(p->w->rigid + (p->w->scene.obstacles[wall].rigid - 1), c->point,
+                               back);
         if (free_a == free_b) continue;
-        for (int a = 0; a < 3; a++)
-            p->w->external[a] +=
-                (free_a ? 1 : -1) * (c->alpha * c->normal[a] + c->beta[0] * c->tangent[0][a] +
-                                     c->beta[1] * c->tangent[1][a]);
+        for (int a = 0; a < 3; a++) p->w->external[a] += (free_a ? 1 : -1) * impulse[a];
     }
 }
 

@@ -11,16 +11,31 @@ typedef struct tb_soft_entry {
     int32_t contact; /* number */
     int32_t place;   /* of the node in tb_soft_links */
     double weight;   /* with the sign of the side: + for a, - for b */
+    const double *map; /* 3 x 3, of a half of a rigid body (partners.c); NULL: a node */
 } tb_soft_entry;
 
-/* Nodes of bodies that contacts move. Clamped nodes and obstacles are none. */
+/* The row of a direction in the three components of the entry's place. */
+static inline void tb_soft_entry_row(const tb_soft_entry *e, const double direction[3],
+                                     double row[3])
+{
+    for (int k = 0; k < 3; k++) {
+        row[k] = e->weight * direction[k];
+        if (e->map != NULL)
+            row[k] = e->map[3 * k] * direction[0] + e->map[3 * k + 1] * direction[1] +
+                     e->map[3 * k + 2] * direction[2];
+    }
+}
+
+/* Nodes of bodies that contacts move, and then halves of rigid bodies. Clamped nodes and walls are
+ * none. */
 typedef struct tb_soft_links {
     tb_soft_contact *contacts;
     int32_t count;
     tb_soft_entry *entries; /* by node, then by contact */
     int32_t number_of_entries;
     int32_t *first; /* places + 1: entries of a place */
-    int32_t places;
+    int32_t places, soft_places; /* all; nodes */
+    double *maps;                /* contacts x 2 x 9 */
     double *inverse_mass; /* places */
     double **velocity;    /* places: the 3 components in the body's field */
     double *impulse;      /* places x 3, scratch */

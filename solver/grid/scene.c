@@ -55,8 +55,8 @@ static tb_status check_material(const tb_soft_body *b, tb_error *error)
 static tb_status check_shape(const tb_soft_solid *s, const char *name, bool obstacle,
                              tb_error *error)
 {
-    static const int sizes[] = {3, 1, 2, 2, 0};
-    if ((int)s->kind < 0 || s->kind > TB_SOFT_PLANE || (s->kind == TB_SOFT_PLANE && !obstacle))
+    static const int sizes[] = {3, 1, 2, 2, 0, 3, 3};
+    if ((int)s->kind < 0 || s->kind > TB_SOFT_HULL || (s->kind >= TB_SOFT_PLANE && !obstacle))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "shape",
                              "'%s' has shape %d, which a %s cannot have", name, (int)s->kind,
                              obstacle ? "wall" : "body");
@@ -71,8 +71,10 @@ static tb_status check_shape(const tb_soft_solid *s, const char *name, bool obst
 static void extent(const tb_soft_solid *s, double half[3])
 {
     const double *z = s->size, r = z[0];
-    const double local[3] = {r, s->kind == TB_SOFT_BOX ? z[1] : r,
-                             s->kind == TB_SOFT_BOX        ? z[2]
+    const bool three =
+        s->kind == TB_SOFT_BOX || s->kind == TB_SOFT_ELLIPSOID || s->kind == TB_SOFT_HULL;
+    const double local[3] = {r, three ? z[1] : r,
+                             three                         ? z[2]
                              : s->kind == TB_SOFT_SPHERE   ? r
                              : s->kind == TB_SOFT_CYLINDER ? z[1]
                                                            : z[1] + r};
@@ -81,6 +83,19 @@ static void extent(const tb_soft_solid *s, double half[3])
         for (int b = 0; b < 3; b++) half[a] += fabs(s->pose.rotation.m[3 * a + b]) * local[b];
         /* a ball is as wide along every axis */
         if (s->kind == TB_SOFT_SPHERE) half[a] = r;
+    }
+}
+
+void tb_soft_bounds(const tb_soft_solid *s, double lower[3], double upper[3])
+{
+    double half[3], middle[3];
+    extent(s, half);
+    const tb_vec3 local = s->kind == TB_SOFT_HULL ? tb_v3_load(s->middle) : tb_v3(0, 0, 0);
+    tb_v3_store(middle, tb_pose_point(&s->pose, local));
+    for (int a = 0; a < 3; a++) {
+        const double reach = s->kind == TB_SOFT_PLANE ? 1e300 : half[a];
+        lower[a] = middle[a] - reach;
+        upper[a] = middle[a] + reach;
     }
 }
 

@@ -166,9 +166,9 @@ static tb_status read_body(reader *r, const xmlNode *node)
 static tb_status read_wall(reader *r, const xmlNode *node)
 {
     tb_soft_scene *s = r->scene;
-    if (s->number_of_obstacles == TB_SOFT_MOST_OBSTACLES)
+    if (s->number_of_obstacles == TB_SOFT_MOST_BODIES)
         return tb_xml_fail(r->error, TB_RESOURCE_EXHAUSTED, node, NULL, "more than %d walls",
-                           TB_SOFT_MOST_OBSTACLES);
+                           TB_SOFT_MOST_BODIES);
     tb_soft_obstacle *o = s->obstacles + s->number_of_obstacles;
     tb_status status = tb_xml_check_attributes(node, "name type size pos quat velocity", r->error);
     if (status == TB_OK)
@@ -203,6 +203,24 @@ static tb_status read_clamp(reader *r, const xmlNode *node)
                        name);
 }
 
+/* The file of rigid bodies: import.c loads it. */
+static tb_status read_rigid(reader *r, const xmlNode *node)
+{
+    const char *file;
+    tb_status status = tb_xml_check_attributes(node, "file", r->error);
+    if (status == TB_OK) status = tb_xml_require(node, "file", &file, r->error);
+    if (status != TB_OK) return status;
+    if (r->scene->rigid[0] != 0)
+        return tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, NULL,
+                           "one file of rigid bodies is included already");
+    if (file[0] == 0 || strlen(file) >= sizeof r->scene->rigid)
+        return tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, "file",
+                           "a path of 1 to %zu bytes is needed", sizeof r->scene->rigid - 1);
+    snprintf(r->scene->rigid, sizeof r->scene->rigid, "%s", file);
+    r->scene->rigid_line = tb_xml_line(node);
+    return TB_OK;
+}
+
 static tb_status read_root(reader *r, const xmlNode *root)
 {
     const char *model = tb_xml_attribute(root, "model");
@@ -212,7 +230,8 @@ static tb_status read_root(reader *r, const xmlNode *root)
                            "a scene of soft bodies begins with <soft>");
     status = tb_xml_check_attributes(root, "model", r->error);
     if (status == TB_OK)
-        status = tb_xml_check_children(root, "option grid material body wall clamp", r->error);
+        status = tb_xml_check_children(root, "option grid material body wall clamp rigid",
+                                       r->error);
     snprintf(r->scene->name, sizeof r->scene->name, "%s", model != NULL ? model : "soft");
     r->materials = root;
     const xmlNode *grid = tb_xml_first_named(root, "grid");
@@ -226,6 +245,7 @@ static tb_status read_root(reader *r, const xmlNode *root)
         if (tb_xml_is(e, "body")) status = read_body(r, e);
         if (tb_xml_is(e, "wall")) status = read_wall(r, e);
         if (tb_xml_is(e, "clamp")) status = read_clamp(r, e);
+        if (tb_xml_is(e, "rigid")) status = read_rigid(r, e);
     }
     return status;
 }

@@ -12,13 +12,19 @@ typedef enum tb_soft_shape_kind {
     TB_SOFT_SPHERE,   /* size[0]: radius */
     TB_SOFT_CYLINDER, /* size[0]: radius, size[1]: half length */
     TB_SOFT_CAPSULE,  /* size[0]: radius, size[1]: half length of the axis */
-    TB_SOFT_PLANE     /* the half-space z <= 0; obstacles only */
+    TB_SOFT_PLANE,    /* the half-space z <= 0; obstacles only */
+    TB_SOFT_ELLIPSOID, /* size: semi-axes; obstacles only */
+    TB_SOFT_HULL /* a convex polyhedron; size: half lengths of its box; obstacles only */
 } tb_soft_shape_kind;
 
 typedef struct tb_soft_solid {
     tb_soft_shape_kind kind;
     double size[3]; /* m */
     tb_pose pose;
+    /* of a hull, borrowed: outward normal n and offset d with n.x = d a face; its box's centre */
+    const double *planes;
+    int32_t number_of_planes;
+    double middle[3]; /* m */
 } tb_soft_solid;
 
 enum { TB_SOFT_SIDES = 3 };
@@ -45,6 +51,23 @@ TB_FN int tb_soft_sides(const tb_soft_solid *s, const double world[3], double si
         side[0] = sqrt(x.x * x.x + x.y * x.y + along * along) - size[0];
         return 1;
     }
+    case TB_SOFT_ELLIPSOID: {
+        /* f / |grad f| of the level set f = |x / a| - 1, times |x / a|: exact to first order at
+         * the surface */
+        const tb_vec3 p = tb_v3(x.x / size[0], x.y / size[1], x.z / size[2]);
+        const tb_vec3 g = tb_v3(p.x / size[0], p.y / size[1], p.z / size[2]);
+        const double level = tb_v3_length(p), slope = tb_v3_length(g);
+        const double least = tb_min(size[0], tb_min(size[1], size[2]));
+        side[0] = slope > 0 ? level * (level - 1) / slope : -least;
+        return 1;
+    }
+    case TB_SOFT_HULL:
+        side[0] = -1e300;
+        for (int32_t i = 0; i < s->number_of_planes; i++) {
+            const double *n = s->planes + 4 * (size_t)i;
+            side[0] = tb_max(side[0], n[0] * x.x + n[1] * x.y + n[2] * x.z - n[3]);
+        }
+        return 1;
     case TB_SOFT_PLANE: break;
     }
     side[0] = x.z;
@@ -72,7 +95,9 @@ TB_FN double tb_soft_volume(const tb_soft_solid *s)
     case TB_SOFT_SPHERE: return 4 * pi / 3 * size[0] * size[0] * size[0];
     case TB_SOFT_CYLINDER: return 2 * pi * size[0] * size[0] * size[1];
     case TB_SOFT_CAPSULE: return pi * size[0] * size[0] * (2 * size[1] + 4.0 / 3 * size[0]);
-    case TB_SOFT_PLANE: break;
+    case TB_SOFT_PLANE:
+    case TB_SOFT_ELLIPSOID:
+    case TB_SOFT_HULL: break;
     }
     return 0;
 }

@@ -99,6 +99,8 @@ static tb_status pass_world(tb_soft_world *w, stream *s, tb_error *error)
     pass(s, &w->time, sizeof w->time);
     pass(s, &w->last_dt, sizeof w->last_dt);
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) pass_field(w, w->fields + b, s);
+    for (int32_t r = 0; r < w->number_of_rigid; r++)
+        pass(s, w->rigid[r].before, sizeof w->rigid[r].before);
     pass(s, &count, sizeof count);
     if (s->bytes == NULL && s->good) {
         w->number_of_contacts = 0;
@@ -178,6 +180,29 @@ tb_status tb_soft_world_restore(tb_soft_world *w, const unsigned char *bytes, si
         return tb_fail(error, TB_DATA_LOSS, "a state of soft bodies has the wrong size");
     w->failed = false;
     return TB_OK;
+}
+
+/* ---- the way back from a step that fails ---- */
+
+tb_status tb_soft_world_keep(const tb_soft_world *w, tb_bytes *bytes, tb_error *error)
+{
+    stream s = {.bytes = bytes, .good = true};
+    bytes->size = 0;
+    if (w->failed)
+        return tb_fail(error, TB_FAILED_PRECONDITION, "the world failed inside of a step");
+    /* writing reads the world alone */
+    const tb_status status = pass_world((tb_soft_world *)(uintptr_t)w, &s, error);
+    if (status != TB_OK || s.good) return status;
+    return tb_fail_memory(error, bytes->size, "soft bodies before a step");
+}
+
+tb_status tb_soft_world_put_back(tb_soft_world *w, const tb_bytes *bytes, tb_error *error)
+{
+    stream s = {.from = bytes->base, .left = bytes->size, .good = true};
+    clear(w);
+    const tb_status status = pass_world(w, &s, error);
+    w->failed = status != TB_OK;
+    return status;
 }
 
 /* ---- worlds from texts ---- */

@@ -96,9 +96,11 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
     memset(w->external, 0, sizeof w->external);
     tb_status status = check_room(w, error);
     if (status == TB_OK) status = apply_forces(w, dt, c, error);
+    if (status == TB_OK) tb_soft_partners_begin(w, dt);
     if (status == TB_OK) status = tb_soft_find_contacts(w, &contacts, &count, error);
     if (status == TB_OK) status = tb_soft_solve_contacts(w, dt, contacts, count, c, error);
     if (status != TB_OK) return status;
+    tb_soft_partners_end(w, dt);
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) tb_soft_transport(w, b, dt, c);
     free_momentum(w, after);
     for (int a = 0; a < 3; a++) {
@@ -196,6 +198,7 @@ void tb_soft_certificate_merge(tb_soft_certificate *w, const tb_soft_certificate
     m.projections = n->projections > w->projections ? n->projections : w->projections;
     m.cone_error = tb_max(w->cone_error, n->cone_error);
     m.penetration = tb_max(w->penetration, n->penetration);
+    m.prediction_error = tb_max(w->prediction_error, n->prediction_error);
     m.normal = w->normal;
     m.tangential = w->tangential;
     merge_counts(&m.normal, &n->normal);

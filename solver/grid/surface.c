@@ -8,10 +8,20 @@
 
 /* ---- surfaces ---- */
 
+/* A vertex lies on an edge between two nodes, and triangles that meet there share it. */
 typedef struct builder {
     tb_soft_surface *s;
     int32_t vertex_capacity, triangle_capacity, pressure_capacity;
+    uint64_t *edges;  /* table: 1 + the edge's number; 0: free */
+    int32_t *indices; /* of its vertex */
+    size_t places;    /* a power of two, more than twice the vertices */
 } builder;
+
+/* A cell of a body: corners, their distances to the surface, their numbers. */
+typedef struct surface_cell {
+    double at[8][3], depth[8];
+    int32_t node[8];
+} surface_cell;
 
 /* Appends room for `count` items of three to an array; false without memory. */
 static bool grow(void **items, int32_t count, int32_t *capacity, size_t size)
@@ -23,70 +33,101 @@ static bool grow(void **items, int32_t count, int32_t *capacity, size_t size)
     return true;
 }
 
-static bool add_triangle(builder *b, const double x[3][3], const double outward[3], double pressure)
+/* Where an edge stands in the table, or would stand. */
+static size_t place_of(const builder *b, uint64_t edge)
+{
+    size_t place = (size_t)((edge * 0x9e3779b97f4a7c15u) >> 20) & (b->places - 1);
+    while (b->edges[place] != 0 && b->edges[place] != edge) place = (place + 1) & (b->places - 1);
+    return place;
+}
+
+static bool widen(builder *b)
+{
+    const builder old = *b;
+    b->places = old.places > 0 ? 2 * old.places : 1024;
+    b->edges = calloc(b->places, sizeof *b->edges);
+    b->indices = calloc(b->places, sizeof *b->indices);
+    for (size_t i = 0; b->edges != NULL && b->indices != NULL && i < old.places; i++) {
+        if (old.edges[i] == 0) continue;
+        const size_t place = place_of(b, old.edges[i]);
+        b->edges[place] = old.edges[i];
+        b->indices[place] = old.indices[i];
+    }
+    free(old.edges);
+    free(old.indices);
+    return b->edges != NULL && b->indices != NULL;
+}
+
+/* The vertex where depth is 0 on the edge between corners p and q; -1 without memory. */
+static int32_t crossing(builder *b, const surface_cell *c, int p, int q)
 {
     tb_soft_surface *s = b->s;
+    const bool turned = c->node[p] > c->node[q];
+    const int from = turned ? q : p, to = turned ? p : q;
+    const uint64_t edge = ((uint64_t)c->node[from] << 32 | (uint64_t)c->node[to]) + 1;
+    if (2 * (size_t)s->number_of_vertices >= b->places && !widen(b)) return -1;
+    const size_t place = place_of(b, edge);
+    if (b->edges[place] != 0) return b->indices[place];
+    if (!grow((void **)&s->vertices, s->number_of_vertices + 1, &b->vertex_capacity,
+              3 * sizeof(double)))
+        return -1;
+    const double t = c->depth[from] / (c->depth[from] - c->depth[to]);
+    for (int a = 0; a < 3; a++)
+        s->vertices[3 * (size_t)s->number_of_vertices + (size_t)a] =
+            c->at[from][a] + t * (c->at[to][a] - c->at[from][a]);
+    b->edges[place] = edge;
+    return b->indices[place] = s->number_of_vertices++;
+}
+
+static bool add_triangle(builder *b, const int32_t corner[3], const double outward[3],
+                         double pressure)
+{
+    tb_soft_surface *s = b->s;
+    const double *x[3];
     double e[3], f[3], along = 0;
+    for (int k = 0; k < 3; k++) {
+        if (corner[k] < 0) return false;
+        x[k] = s->vertices + 3 * (size_t)corner[k];
+    }
     for (int a = 0; a < 3; a++) e[a] = x[1][a] - x[0][a], f[a] = x[2][a] - x[0][a];
     for (int a = 0; a < 3; a++)
         along += (e[(a + 1) % 3] * f[(a + 2) % 3] - e[(a + 2) % 3] * f[(a + 1) % 3]) * outward[a];
-    if (!grow((void **)&s->vertices, s->number_of_vertices + 3, &b->vertex_capacity,
-              3 * sizeof(double)) ||
-        !grow((void **)&s->triangles, s->number_of_triangles + 1, &b->triangle_capacity,
+    if (!grow((void **)&s->triangles, s->number_of_triangles + 1, &b->triangle_capacity,
               3 * sizeof(int32_t)) ||
         !grow((void **)&s->pressure, s->number_of_triangles + 1, &b->pressure_capacity,
               sizeof(double)))
         return false;
     int32_t *t = s->triangles + 3 * (size_t)s->number_of_triangles;
-    for (int k = 0; k < 3; k++) {
-        memcpy(s->vertices + 3 * (size_t)(s->number_of_vertices + k), x[k], 3 * sizeof(double));
-        t[k] = s->number_of_vertices + (along < 0 && k > 0 ? 3 - k : k);
-    }
-    s->number_of_vertices += 3;
+    for (int k = 0; k < 3; k++) t[k] = corner[along < 0 && k > 0 ? 3 - k : k];
     s->pressure[s->number_of_triangles++] = pressure;
     return true;
 }
 
-/* Where depth is 0 on the edge from corner p to q. */
-static void crossing(const double *at[8], const double depth[8], int p, int q, double x[3])
-{
-    const double t = depth[p] / (depth[p] - depth[q]);
-    for (int a = 0; a < 3; a++) x[a] = at[p][a] + t * (at[q][a] - at[p][a]);
-}
-
 /* The surface in one tetrahedron (marching tetrahedra, Doi and Koide 1991). */
-static bool cut(builder *b, const double *at[8], const double depth[8], const int corner[4],
-                double pressure)
+static bool cut(builder *b, const surface_cell *c, const int corner[4], double pressure)
 {
     int in[4], out[4], n = 0, rest = 0;
-    double x[4][3], outward[3];
+    int32_t x[4];
+    double outward[3];
     for (int i = 0; i < 4; i++) {
-        if (depth[corner[i]] < 0)
+        if (c->depth[corner[i]] < 0)
             in[n++] = corner[i];
         else
             out[rest++] = corner[i];
     }
     if (n == 0 || n == 4) return true;
-    for (int a = 0; a < 3; a++) outward[a] = at[out[0]][a] - at[in[0]][a];
+    for (int a = 0; a < 3; a++) outward[a] = c->at[out[0]][a] - c->at[in[0]][a];
     if (n == 2) {
-        crossing(at, depth, in[0], out[0], x[0]);
-        crossing(at, depth, in[0], out[1], x[1]);
-        crossing(at, depth, in[1], out[1], x[2]);
-        crossing(at, depth, in[1], out[0], x[3]);
-        double other[3][3];
-        memcpy(other[0], x[0], sizeof x[0]);
-        memcpy(other[1], x[2], sizeof x[0]);
-        memcpy(other[2], x[3], sizeof x[0]);
-        return add_triangle(b, (const double(*)[3])x, outward, pressure) &&
-               add_triangle(b, (const double(*)[3])other, outward, pressure);
+        x[0] = crossing(b, c, in[0], out[0]);
+        x[1] = crossing(b, c, in[0], out[1]);
+        x[2] = crossing(b, c, in[1], out[1]);
+        x[3] = crossing(b, c, in[1], out[0]);
+        const int32_t other[3] = {x[0], x[2], x[3]};
+        return add_triangle(b, x, outward, pressure) && add_triangle(b, other, outward, pressure);
     }
-    for (int i = 0; i < 3; i++) {
-        if (n == 1)
-            crossing(at, depth, in[0], out[i], x[i]);
-        else
-            crossing(at, depth, in[i], out[0], x[i]);
-    }
-    return add_triangle(b, (const double(*)[3])x, outward, pressure);
+    for (int i = 0; i < 3; i++)
+        x[i] = n == 1 ? crossing(b, c, in[0], out[i]) : crossing(b, c, in[i], out[0]);
+    return add_triangle(b, x, outward, pressure);
 }
 
 /* Contact pressure (Pa) on a body in a cell, of the last substep. */
@@ -114,32 +155,56 @@ tb_status tb_soft_world_surface(tb_soft_world *w, int32_t body, tb_soft_surface 
         for (int32_t j = f->lower[1]; j + 1 < f->upper[1]; j++)
             for (int32_t i = f->lower[0]; whole && i + 1 < f->upper[0]; i++) {
                 const int32_t n = tb_soft_node(w, i, j, k);
-                double place[8][3], depth[8];
-                const double *at[8];
+                surface_cell here;
                 int negative = 0;
                 if (!tb_soft_cell_valid(w, f, n)) continue;
                 for (int c = 0; c < 8; c++) {
-                    depth[c] = f->depth[tb_soft_corner(w, n, c)];
-                    negative += depth[c] < 0;
-                    place[c][0] = tb_soft_coordinate(w, 0, i + (c & 1));
-                    place[c][1] = tb_soft_coordinate(w, 1, j + (c >> 1 & 1));
-                    place[c][2] = tb_soft_coordinate(w, 2, k + (c >> 2 & 1));
-                    at[c] = place[c];
+                    here.node[c] = tb_soft_corner(w, n, c);
+                    here.depth[c] = f->depth[here.node[c]];
+                    negative += here.depth[c] < 0;
+                    here.at[c][0] = tb_soft_coordinate(w, 0, i + (c & 1));
+                    here.at[c][1] = tb_soft_coordinate(w, 1, j + (c >> 1 & 1));
+                    here.at[c][2] = tb_soft_coordinate(w, 2, k + (c >> 2 & 1));
                 }
                 if (negative == 0 || negative == 8) continue;
                 const double pressure = pressure_in(w, body, n);
                 for (int t = 0; t < TB_SOFT_TETRAHEDRA; t++) {
                     int corner[4];
                     tb_soft_tetrahedron(t, (i & 1) | (j & 1) << 1 | (k & 1) << 2, corner);
-                    whole = whole && cut(&b, at, depth, corner, pressure);
+                    whole = whole && cut(&b, &here, corner, pressure);
                 }
             }
+    free(b.edges);
+    free(b.indices);
     if (whole) return TB_OK;
     free(surface->vertices);
     free(surface->triangles);
     free(surface->pressure);
     memset(surface, 0, sizeof *surface);
     return tb_fail_memory(error, 0, "a surface");
+}
+
+size_t tb_soft_world_surface_bytes(const tb_soft_world *w, size_t number)
+{
+    size_t triangles = 0;
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        const tb_soft_field *f = w->fields + b;
+        for (int32_t k = f->lower[2]; k + 1 < f->upper[2]; k++)
+            for (int32_t j = f->lower[1]; j + 1 < f->upper[1]; j++)
+                for (int32_t i = f->lower[0]; i + 1 < f->upper[0]; i++) {
+                    const int32_t n = tb_soft_node(w, i, j, k);
+                    if (!tb_soft_cell_valid(w, f, n)) continue;
+                    for (int t = 0; t < TB_SOFT_TETRAHEDRA; t++) {
+                        int corner[4], inside = 0;
+                        tb_soft_tetrahedron(t, (i & 1) | (j & 1) << 1 | (k & 1) << 2, corner);
+                        for (int c = 0; c < 4; c++)
+                            inside += f->depth[tb_soft_corner(w, n, corner[c])] < 0;
+                        triangles += inside == 2 ? 2 : inside == 1 || inside == 3;
+                    }
+                }
+    }
+    /* a closed mesh has half as many vertices as triangles, but for a few */
+    return triangles * (3 * sizeof(int32_t) + number) + (triangles / 2 + 2) * 3 * number;
 }
 
 /* ---- VTK XML ---- */

@@ -37,6 +37,7 @@ static tb_status allocate(tb_soft_world *w, tb_error *error)
     w->rate_X = take(3 * n, sizeof(double), &status, error);
     w->rate_v = take(3 * n, sizeof(double), &status, error);
     w->planes = take((size_t)w->scene.lattice.nodes[2], sizeof *w->planes, &status, error);
+    w->now = take((size_t)w->scene.number_of_obstacles + 1, sizeof *w->now, &status, error);
     return status;
 }
 
@@ -135,6 +136,8 @@ void tb_soft_world_destroy(tb_soft_world *w)
     free(w->rate_X);
     free(w->rate_v);
     free(w->planes);
+    free(w->now);
+    free(w->rigid);
     tb_arena_destroy(&w->step);
     tb_arena_destroy(&w->history);
     free(w);
@@ -143,6 +146,16 @@ void tb_soft_world_destroy(tb_soft_world *w)
 const tb_soft_scene *tb_soft_world_scene(const tb_soft_world *w)
 {
     return &w->scene;
+}
+
+const char *tb_soft_world_body_name(const tb_soft_world *w, int32_t body)
+{
+    return body >= 0 && body < w->scene.number_of_bodies ? w->scene.bodies[body].name : "";
+}
+
+void tb_soft_world_choose_contact(tb_soft_world *w, tb_soft_contact_method contact)
+{
+    w->scene.options.contact = contact;
 }
 
 double tb_soft_world_time(const tb_soft_world *w)

@@ -1,5 +1,6 @@
 /* A scene as canonical bytes and back: see canonical.h for the layout. */
 #include "model/canonical.h"
+#include "model/soft.h"
 
 #include <string.h>
 
@@ -167,7 +168,8 @@ enum {
     EXTRA_LOOKS = 1,
     EXTRA_SENSORS = 2,
     EXTRA_TANGENTIAL_RESTITUTION = 3,
-    EXTRA_VOLUME_CONSTANTS = 4
+    EXTRA_VOLUME_CONSTANTS = 4,
+    EXTRA_SOFT = 5
 };
 
 static bool has_looks(const tb_scene *s)
@@ -231,7 +233,16 @@ static void put_volume_constants(tb_canonical *io, const tb_compiler *c)
 static bool has_extras(const tb_scene *s)
 {
     return has_looks(s) || s->number_of_sensors > 0 || has_tangential_restitution(s) ||
-           has_volume_constants(s);
+           has_volume_constants(s) || s->soft != NULL;
+}
+
+/* The bytes of soft bodies, as a text. */
+static void put_soft(tb_canonical *io, const tb_scene *s)
+{
+    uint32_t tag = EXTRA_SOFT;
+    tb_canonical_u32(io, &tag);
+    put_count(io, (int32_t)s->soft_size);
+    if (io->status == TB_OK) io->status = tb_bytes_append(io->out, s->soft, s->soft_size);
 }
 
 static void put_end(tb_canonical *io, const reference_maps *maps, tb_handle end)
@@ -295,6 +306,7 @@ static void put_scene(tb_canonical *io, const reference_maps *maps)
     if (s->number_of_sensors > 0) put_sensors(io, maps);
     if (has_tangential_restitution(s)) put_tangential_restitution(io, maps->c);
     if (has_volume_constants(s)) put_volume_constants(io, maps->c);
+    if (s->soft != NULL) put_soft(io, s);
 }
 
 /* SHA-256 as 32 bytes. */
@@ -537,6 +549,15 @@ static void get_volume_constants(tb_canonical *io, tb_scene *scene)
     }
 }
 
+static void get_soft(tb_canonical *io, tb_scene *scene)
+{
+    int32_t size = 0;
+    tb_canonical_count(io, &size, 1);
+    if (io->status != TB_OK) return;
+    added(io, tb_scene_set_soft(scene, io->in + io->at, (size_t)size, io->error));
+    io->at += (size_t)size;
+}
+
 /* Extras follow each other by their tags, each at most once; the end is that of the bytes. */
 static void get_extras(tb_canonical *io, tb_scene *scene)
 {
@@ -552,6 +573,8 @@ static void get_extras(tb_canonical *io, tb_scene *scene)
             get_tangential_restitution(io, scene);
         else if (tag == EXTRA_VOLUME_CONSTANTS && tag > last)
             get_volume_constants(io, scene);
+        else if (tag == EXTRA_SOFT && tag > last)
+            get_soft(io, scene);
         else
             tb_canonical_fail(io, "an extra is unknown or out of order");
         last = tag;

@@ -397,6 +397,9 @@ struct tb_model {
     /* variants only: the model whose unchanged arrays the variant borrows; else NULL */
     const tb_model *origin;
 
+    const unsigned char *soft; /* soft bodies (model/soft.h), ended by a zero; NULL: none */
+    size_t soft_size;
+
     unsigned char *bytes; /* canonical */
     size_t bytes_size;
     char sha256[65];

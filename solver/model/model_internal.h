@@ -62,6 +62,8 @@ struct tb_scene {
     tb_keyframe_def *keyframes;
     tb_sensor_def *sensors;
     const char **warnings;
+    const unsigned char *soft; /* model/soft.h; in `data`; NULL: none */
+    size_t soft_size;
 
     int32_t number_of_bodies, number_of_inertias, number_of_joints, number_of_shapes,
         number_of_meshes, number_of_height_fields, number_of_sites, number_of_tendons,

@@ -5,6 +5,7 @@
  * compile.c). */
 #include "base/budget.h"
 #include "model/model_internal.h"
+#include "model/soft.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,24 @@ tb_status tb_scene_set_options(tb_scene *scene, const tb_scene_def *def, tb_erro
     if (options.name == NULL) return tb_fail_memory(error, strlen(def->name) + 1, "name");
     scene->options = options;
     return TB_OK;
+}
+
+tb_status tb_scene_set_soft(tb_scene *scene, const void *bytes, size_t size, tb_error *error)
+{
+    if (size >= INT32_MAX)
+        return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "soft", "soft bodies of %zu bytes",
+                             size);
+    unsigned char *copy = TB_ARENA_ARRAY(&scene->data, unsigned char, size + 1);
+    if (copy == NULL) return tb_fail_memory(error, size, "soft bodies");
+    memcpy(copy, bytes, size);
+    scene->soft = copy;
+    scene->soft_size = size;
+    return TB_OK;
+}
+
+bool tb_scene_has_soft(const tb_scene *scene)
+{
+    return scene->soft != NULL;
 }
 
 tb_scene_def tb_scene_options(const tb_scene *scene)

@@ -359,6 +359,10 @@ tb_status tb_scene_add_model(tb_scene *scene, const tb_model *model, const tb_me
                              tb_error *error)
 {
     merge m = {.into = scene, .model = model, .def = def, .error = error};
+    if (model->soft != NULL)
+        return tb_fail_field(error, TB_UNSUPPORTED, "soft",
+                             "'%s' has soft bodies, which cannot be merged into another scene",
+                             model->name);
     tb_status status = tb_canonical_read(
         model->bytes, model->bytes_size - TB_CANONICAL_CHECKSUM_SIZE, &m.from, error);
     if (status != TB_OK) return status;

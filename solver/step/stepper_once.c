@@ -257,6 +257,18 @@ static tb_status choose_again(tb_stepper *stepper, tb_state *const *states, int3
     return exchange(stepper, backend, &stepper->options, error);
 }
 
+/* Soft bodies step on the processor. */
+static tb_status check_soft(const tb_stepper *stepper, tb_state *const *states, int32_t worlds,
+                            tb_error *error)
+{
+    if (stepper->backend == &tb_backend_cpu) return TB_OK;
+    for (int32_t i = 0; i < worlds; i++)
+        if (states[i]->soft)
+            return tb_fail_field(error, TB_UNSUPPORTED, "backend",
+                                 "a world has soft bodies, which step on the processor only");
+    return TB_OK;
+}
+
 /* Where the backend finds the states where it looks for them. */
 static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
                           int32_t worlds, int32_t steps, tb_certificate *certificates,
@@ -265,6 +277,7 @@ static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb
     /* a call that ends before its first step leaves no certificate of an earlier call */
     if (certificates) memset(certificates, 0, (size_t)worlds * sizeof *certificates);
     tb_status status = choose_again(stepper, states, worlds, error);
+    if (status == TB_OK) status = check_soft(stepper, states, worlds, error);
     if (status == TB_OK && !stepper->backend->fetch) status = sync_to_host(states, worlds, error);
     if (status != TB_OK) return status;
     return stepper->backend->step(stepper->context, &stepper->options, states, courses, worlds,

@@ -17,9 +17,13 @@ enum { SCENE_LIMIT = 1 << 24, MOST_FRAMES = 50, MOST_STEPS = 2000000000, PATH_SI
 
 typedef struct soft_run {
     const run_soft_request *request;
-    tb_soft_world *world;
+    tb_model *model;
+    tb_state *state;
+    tb_stepper *stepper;
+    tb_soft_world *world; /* of the state */
     tb_soft_info info;
     tb_soft_certificate last, whole;
+    tb_certificate rigid; /* of all steps, of all bodies */
     int64_t steps, done;
     double seconds;
     FILE *table; /* --record FILE.csv */
@@ -45,33 +49,37 @@ bool run_soft_takes(const char *path)
 /* ---- opening ---- */
 
 /* The contact method of --solver. */
-static tb_status choose_contact(const char *solver, tb_soft_load_options *o, tb_error *error)
+static tb_status choose_contact(soft_run *r, const char *solver)
 {
     static const char *const names[] = {"schurpa", "direct", "newton"};
     if (solver == NULL) return TB_OK;
     for (int i = 0; i < 3; i++)
         if (strcmp(solver, names[i]) == 0) {
-            o->choose_contact = true;
-            o->contact = (tb_soft_contact_method)i;
+            tb_soft_world_choose_contact(r->world, (tb_soft_contact_method)i);
             return TB_OK;
         }
-    return cli_fail(error, TB_INVALID_ARGUMENT, "--solver", 0, "solver",
+    return cli_fail(&r->error, TB_INVALID_ARGUMENT, "--solver", 0, "solver",
                     "soft bodies take schurpa, direct and newton, not '%s'", solver);
 }
 
 static tb_status open_world(soft_run *r)
 {
     const simulation_options *o = r->request->options;
-    tb_soft_load_options load = {.threads = (int32_t)o->threads, .dt = o->dt};
-    char *text = NULL;
-    size_t size = 0;
-    tb_status status = choose_contact(o->solver, &load, &r->error);
-    if (status == TB_OK) status = files_read(o->path, SCENE_LIMIT, &text, &size, &r->error);
-    if (status == TB_OK)
-        status = tb_soft_world_load(text, size, o->path, &load, &r->world, &r->error);
-    free(text);
-    if (status == TB_OK) tb_soft_world_info(r->world, &r->info);
-    return status;
+    tb_import_options import = tb_import_defaults();
+    tb_step_options step = tb_step_defaults();
+    importing folders = o->import;
+    step.threads = (int32_t)o->threads;
+    step.dt = o->dt;
+    tb_status status = importing_fill(&folders, &import, &r->error);
+    if (status == TB_OK) status = tb_model_load(o->path, &import, &r->model, &r->error);
+    importing_free(&folders);
+    if (status == TB_OK) status = tb_state_create(r->model, &r->state, &r->error);
+    if (status == TB_OK) status = tb_stepper_create(&step, &r->stepper, &r->error);
+    if (status != TB_OK) return status;
+    r->world = tb_state_soft_world(r->state);
+    tb_soft_world_info(r->world, &r->info);
+    if (o->dt > 0) r->info.dt = o->dt;
+    return choose_contact(r, o->solver);
 }
 
 static tb_status count_steps(soft_run *r)
@@ -229,11 +237,14 @@ static tb_status step_all(soft_run *r)
     tb_status status = r->list != NULL ? put_frame(r) : TB_OK;
     while (status == TB_OK && r->done < r->steps) {
         const double start = progress_clock();
-        status = tb_soft_step(r->world, 1, &r->last, &r->error);
+        tb_certificate certificate;
+        status = tb_step(r->stepper, r->state, 1, &certificate, &r->error);
         r->seconds += progress_clock() - start;
         if (status != TB_OK) break;
         r->done++;
+        tb_state_soft_certificate(r->state, &r->last);
         tb_soft_certificate_merge(&r->whole, &r->last);
+        tb_certificate_merge(&r->rigid, &certificate);
         status = record_step(r);
         progress_update(&bar, (double)r->done);
         if (status == TB_OK && interrupt_requested())
@@ -295,6 +306,7 @@ static void print_json(const soft_run *r, tb_status status)
     json_object_set_new(k, "projections", json_integer(c->projections));
     json_object_set_new(k, "cone_error", json_finite(c->cone_error));
     json_object_set_new(k, "penetration", json_finite(c->penetration));
+    json_object_set_new(k, "prediction_error", json_finite(c->prediction_error));
     json_object_set_new(k, "normal", program_json(&c->normal));
     json_object_set_new(k, "friction", program_json(&c->tangential));
     json_object_set_new(o, "certificate", k);
@@ -325,6 +337,9 @@ static void print_text(const soft_run *r)
            c->smallest_volume);
     printf("contact   %d cells, %d projections, overlap %.3g m, off the circular cone %.3g N s\n",
            (int)c->contacts, (int)c->projections, c->penetration, c->cone_error);
+    if (tb_model_count(r->model).dofs > 0)
+        printf("rigid     residual %.2g, velocities off those of the soft step by %.2g m/s\n",
+               r->rigid.residual, c->prediction_error);
     print_program("normal", &c->normal);
     print_program("friction", &c->tangential);
 }
@@ -364,8 +379,11 @@ int run_soft(const run_soft_request *request)
     }
     fflush(stdout);
     if (status != TB_OK) cli_complain(&r.error);
-    const int code = cli_exit_code(status != TB_OK ? status : r.whole.status);
+    const tb_status solved = r.whole.status != TB_OK ? r.whole.status : r.rigid.status;
+    const int code = cli_exit_code(status != TB_OK ? status : solved);
     plot_free(&r.plot);
-    tb_soft_world_destroy(r.world);
+    tb_stepper_destroy(r.stepper);
+    tb_state_destroy(r.state);
+    tb_model_destroy(r.model);
     return code;
 }

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "penalty/penalty.h"
 #include "step/planar/planar.h"
+#include "step/soft.h"
 #include "step/step.h"
 
 TB_BOTH_PRECISIONS(tb_status, tb_world_step,
@@ -69,6 +70,7 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
 static tb_status step_once(const tb_step_options *options, tb_state *state, tb_workspace *workspace,
                            tb_certificate *certificate, tb_error *error)
 {
+    if (state->soft) return tb_soft_step_state(state, options, workspace, certificate, error);
     if (options->scheme == TB_SCHEME_PLANAR)
         return tb_planar_step(state, options, workspace, certificate, error);
     if (options->scheme == TB_SCHEME_VOLUME)

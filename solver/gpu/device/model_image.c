@@ -155,6 +155,8 @@ static void write_image(writer *w, const tb_model *m)
     bare.mesh_contents = NULL;
     bare.height_field_contents = NULL;
     bare.origin = NULL;
+    bare.soft = NULL;
+    bare.soft_size = 0;
     bare.bytes = NULL;
     bare.bytes_size = 0;
     const size_t home = append(w, &bare, 1, sizeof bare);

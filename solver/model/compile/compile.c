@@ -134,6 +134,14 @@ static tb_status compile_options(tb_compiler *c)
     model->filter_parent = options->filter_parent;
     model->name = tb_names_keep(model->name_index, options->name);
     if (model->name == NULL) return tb_fail_memory(c->error, strlen(options->name), "name");
+    if (c->scene->soft != NULL) {
+        unsigned char *soft =
+            TB_ARENA_ZEROED(&model->arena, unsigned char, c->scene->soft_size + 1);
+        if (soft == NULL) return tb_fail_memory(c->error, c->scene->soft_size, "soft bodies");
+        memcpy(soft, c->scene->soft, c->scene->soft_size);
+        model->soft = soft;
+        model->soft_size = c->scene->soft_size;
+    }
     for (int32_t i = 0; i < c->scene->number_of_warnings; i++) {
         const tb_status status = tb_compile_warn(c, "%s", c->scene->warnings[i]);
         if (status != TB_OK) return status;

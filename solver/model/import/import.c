@@ -10,6 +10,7 @@
 #include "model/import/mjz.h"
 #include "model/import/mesh/mesh_file.h"
 #include "model/model.h"
+#include "model/soft.h"
 #include "model/import/xml.h"
 
 /* Relative difference of volumes below which a mesh counts as its hull. */
@@ -240,12 +241,14 @@ static tb_status load_xml(const tb_bytes *file, const char *path, const tb_impor
     if (status != TB_OK) return status;
     const xmlNode *root = tb_xml_root(xml);
     const bool mjcf = tb_xml_is(root, "mujoco"), urdf = tb_xml_is(root, "robot");
-    if (!mjcf && !urdf)
+    const bool soft = tb_xml_is(root, "soft");
+    if (!mjcf && !urdf && !soft)
         status = tb_xml_fail(error, TB_INVALID_ARGUMENT, root, NULL,
-                             "the root element is neither 'mujoco' nor 'robot'");
+                             "the root element is neither 'mujoco', 'robot' nor 'soft'");
     tb_xml_destroy(xml);
     if (mjcf) status = tb_scene_load_mjcf(text, file->size, path, options, scene, error);
     if (urdf) status = tb_scene_load_urdf(text, file->size, path, options, scene, error);
+    if (soft) status = tb_soft_import(text, file->size, path, options, scene, error);
     return status;
 }
 

@@ -1,15 +1,15 @@
-/* Worlds: creation, access, snapshots, forks.
+/* Worlds: creation, access, forks; snapshot_once.c has snapshots.
  *
- * All numbers of a state but its contacts lie in one block, and a snapshot is a header, the block
- * and the contacts. Contacts are most of a state under contact, and a step reads the old ones and
- * writes new ones elsewhere; so a fork copies the block and shares the contacts, which are counted
- * and go with their last owner. */
+ * All numbers of a state but its contacts lie in one block. Contacts are most of a state under
+ * contact, and a step reads the old ones and writes new ones elsewhere; so a fork copies the block
+ * and shares the contacts, which are counted and go with their last owner. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/backend.h"
 #include "step/dynamics/dynamics.h"
+#include "step/soft.h"
 #include "step/step.h"
 
 /* ---- creation ---- */
@@ -134,8 +134,14 @@ tb_status tb_state_create(const tb_model *model, tb_state **state, tb_error *err
     if (!model || !state)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "model",
                              "no model or no place for the state");
-    const tb_status status = allocate(model, state, error);
-    return status == TB_OK ? tb_state_reset(*state, -1, error) : status;
+    tb_status status = allocate(model, state, error);
+    if (status == TB_OK && model->soft)
+        status = tb_state_soft_create(model, &(*state)->soft, error);
+    if (status == TB_OK) status = tb_state_reset(*state, -1, error);
+    if (status == TB_OK) return TB_OK;
+    tb_state_destroy(*state);
+    *state = NULL;
+    return status;
 }
 
 void tb_state_destroy(tb_state *state)
@@ -145,6 +151,7 @@ void tb_state_destroy(tb_state *state)
     release_contacts(state->contacts);
     release_contacts(state->next_contacts);
     tb_variant_release(state->variant);
+    tb_state_soft_destroy(state->soft);
     free(state);
 }
 
@@ -168,11 +175,11 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
         memcpy(numbers, body->position, sizeof body->position);
         memcpy(numbers + 3, body->orientation, sizeof body->orientation);
     }
-    if (keyframe < 0) return TB_OK;
+    tb_status status = state->soft ? tb_state_soft_reset(state, error) : TB_OK;
+    if (keyframe < 0 || status != TB_OK) return status;
 
     const tb_model_keyframe *key = &m->keyframes[keyframe];
     state->time = key->time;
-    tb_status status = TB_OK;
     if (key->q) status = tb_state_set_q(state, key->q, m->number_of_coordinates, error);
     if (status == TB_OK && key->u) status = tb_state_set_u(state, key->u, m->number_of_dofs, error);
     if (status == TB_OK && key->controls)
@@ -412,158 +419,9 @@ double tb_state_limit_impulse(const tb_state *state, int32_t joint)
     return limits[0] - limits[1];
 }
 
-/* ---- snapshots ---- */
+/* ---- forks ---- */
 
-/* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the
- * end; 5: parameters behind the contacts; 6: Newton's pull in the history, without and (7) with
- * parameters. Before 6 the numbers were fewer. */
-enum { SNAPSHOT_VERSION = 6, SNAPSHOT_WITH_PARAMETERS = 7, HASHED_VERSION = 3 };
-static const uint64_t HASH_START = 0xcbf29ce484222325u;
-
-static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
-
-/* Header of a snapshot, before the numbers. Little endian like all supported machines;
- * padding-free. */
-typedef struct snapshot_header {
-    char magic[8];
-    uint32_t version, status;
-    char sha256[64];
-    uint64_t number_of_numbers;
-    uint64_t number_of_contacts;
-    double time;
-    int64_t steps;
-} snapshot_header;
-
-/* A contact as it lies in a snapshot: the record has no padding either, which the build checks. */
-_Static_assert(sizeof(tb_contact_record) == 16 + 8 * (3 * 4 + 1 + 6 + 3) + 8,
-               "padding in a record");
-_Static_assert(sizeof(snapshot_header) == 8 + 8 + 64 + 32, "padding in the snapshot header");
-
-static snapshot_header make_header(const tb_state *s)
-{
-    snapshot_header h;
-    memset(&h, 0, sizeof h);
-    memcpy(h.magic, SNAPSHOT_MAGIC, sizeof h.magic);
-    h.version = s->variant ? SNAPSHOT_WITH_PARAMETERS : SNAPSHOT_VERSION;
-    h.status = (uint32_t)s->status;
-    memcpy(h.sha256, tb_variant_origin(s)->sha256, sizeof h.sha256);
-    h.number_of_numbers = s->number_of_numbers;
-    h.number_of_contacts = (uint64_t)s->number_of_contacts;
-    h.time = s->time;
-    h.steps = s->steps;
-    return h;
-}
-
-/* FNV-1a over 64-bit words. Every step is a bijection of the hash, so a change of one word always
- * shows, and a change of several is missed once in 2^64 times. */
-static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i + 8 <= bytes; i += 8) {
-        uint64_t word;
-        memcpy(&word, p + i, 8);
-        hash = (hash ^ word) * 0x100000001b3u;
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
-tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t *size,
-                            tb_error *error)
-{
-    const tb_status brought = tb_state_sync_to_host(state, TB_STATE_ALL, error);
-    if (brought != TB_OK) return brought;
-    const snapshot_header h = make_header(state);
-    const size_t numbers = state->number_of_numbers * sizeof(double);
-    const size_t contacts = (size_t)state->number_of_contacts * sizeof *state->contacts;
-    const size_t parameters =
-        state->variant ? tb_variant_numbers(state->model) * sizeof(double) : 0;
-    *size = sizeof h + numbers + contacts + parameters + sizeof(uint64_t);
-    *bytes = malloc(*size);
-    if (!*bytes) return tb_fail_memory(error, *size, "a snapshot");
-    memcpy(*bytes, &h, sizeof h);
-    memcpy(*bytes + sizeof h, state->numbers, numbers);
-    if (contacts) memcpy(*bytes + sizeof h + numbers, state->contacts, contacts);
-    /* all that lies before is a multiple of 8 bytes */
-    if (parameters)
-        tb_variant_write(state, (double *)(void *)(*bytes + sizeof h + numbers + contacts));
-    const uint64_t checksum = hash_words(HASH_START, *bytes, *size - sizeof checksum);
-    memcpy(*bytes + *size - sizeof checksum, &checksum, sizeof checksum);
-    return TB_OK;
-}
-
-void tb_bytes_destroy(unsigned char *bytes)
-{
-    free(bytes);
-}
-
-tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t size,
-                           tb_error *error)
-{
-    snapshot_header h;
-    if (!bytes || size < sizeof h)
-        return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
-    memcpy(&h, bytes, sizeof h);
-    if (memcmp(h.magic, SNAPSHOT_MAGIC, sizeof h.magic) != 0)
-        return tb_fail(error, TB_DATA_LOSS, "not a snapshot");
-    if (h.version != SNAPSHOT_VERSION && h.version != SNAPSHOT_WITH_PARAMETERS)
-        return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "snapshot version %u, this build reads %d and %d", h.version,
-                       SNAPSHOT_VERSION, SNAPSHOT_WITH_PARAMETERS);
-    uint64_t checksum = 0;
-    if (size < sizeof h + sizeof checksum)
-        return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
-    size -= sizeof checksum;
-    memcpy(&checksum, bytes + size, sizeof checksum);
-    if (hash_words(HASH_START, bytes, size) != checksum)
-        return tb_fail(error, TB_DATA_LOSS,
-                       "the snapshot's bytes have changed: its checksum is another");
-    const tb_model *origin = tb_variant_origin(state);
-    if (memcmp(h.sha256, origin->sha256, sizeof h.sha256) != 0)
-        return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "the snapshot is of model %.12s, the state of %.12s: of another scene, or "
-                       "compiled by another version",
-                       h.sha256, origin->sha256);
-    const size_t numbers = state->number_of_numbers * sizeof(double);
-    const size_t parameters =
-        h.version == SNAPSHOT_WITH_PARAMETERS ? tb_variant_numbers(origin) * sizeof(double) : 0;
-    if (h.number_of_numbers != state->number_of_numbers || h.number_of_contacts > INT32_MAX ||
-        size != sizeof h + numbers + parameters +
-                    (size_t)h.number_of_contacts * sizeof(tb_contact_record))
-        return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes does not fit its header",
-                       size);
-
-    /* shapes are looked up by these indices later; the rest is numbers */
-    for (uint64_t i = 0; i < h.number_of_contacts; i++) {
-        tb_contact_record r;
-        memcpy(&r, bytes + sizeof h + numbers + i * sizeof r, sizeof r);
-        const int32_t shapes = state->model->number_of_shapes;
-        if (r.shape_a < 0 || r.shape_a >= shapes || r.shape_b < 0 || r.shape_b >= shapes)
-            return tb_fail(error, TB_DATA_LOSS, "the snapshot names a shape that does not exist");
-    }
-    tb_state_variant *variant = NULL;
-    tb_status status = TB_OK;
-    if (parameters) status = tb_variant_read(state, bytes + size - parameters, &variant, error);
-    if (status != TB_OK) return status;
-    if (tb_state_replace_contacts(state, (int32_t)h.number_of_contacts) != TB_OK) {
-        tb_variant_release(variant);
-        return tb_fail_memory(error, size, "a snapshot's contacts");
-    }
-
-    tb_state_mark_host_newer(state, TB_STATE_ALL);
-    if (variant || state->variant) tb_variant_set(state, variant);
-    memcpy(state->numbers, bytes + sizeof h, numbers);
-    state->number_of_contacts = (int32_t)h.number_of_contacts;
-    if (h.number_of_contacts)
-        memcpy(state->contacts, bytes + sizeof h + numbers,
-               (size_t)h.number_of_contacts * sizeof(tb_contact_record));
-    state->time = h.time;
-    state->steps = h.steps;
-    state->status = h.status == TB_DIVERGED ? TB_DIVERGED : TB_OK;
-    return TB_OK;
-}
-
-tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
+tb_status tb_state_fork_rigid(const tb_state *state, tb_state **fork, tb_error *error)
 {
     const tb_status status = allocate(state->model, fork, error);
     if (status != TB_OK) return status;
@@ -587,17 +445,15 @@ tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
     return TB_OK;
 }
 
-uint64_t tb_state_hash(const tb_state *state)
+tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
 {
-    if (tb_state_sync_to_host(state, TB_STATE_ALL, NULL) != TB_OK) return 0; /* of a lost device */
-    snapshot_header h = make_header(state);
-    /* a new snapshot version alone changes no hash */
-    if (!state->variant) h.version = HASHED_VERSION;
-    memcpy(h.sha256, state->model->sha256, sizeof h.sha256);
-    uint64_t hash = hash_words(HASH_START, &h, sizeof h);
-    hash = hash_words(hash, state->numbers, state->number_of_numbers * sizeof(double));
-    return hash_words(hash, state->contacts,
-                      (size_t)state->number_of_contacts * sizeof *state->contacts);
+    tb_status status = tb_state_fork_rigid(state, fork, error);
+    if (status != TB_OK || !state->soft) return status;
+    status = tb_state_soft_fork(state, &(*fork)->soft, error);
+    if (status == TB_OK) return TB_OK;
+    tb_state_destroy(*fork);
+    *fork = NULL;
+    return status;
 }
 
 tb_status tb_state_freeze(tb_state *state, tb_certificate *certificate, tb_error *error)

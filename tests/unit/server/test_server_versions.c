@@ -3,7 +3,7 @@
  * on. */
 #include "server/session_util.h"
 
-/* Layout of a snapshot's bytes, as session_store.c and state_once.c write it: for the store
+/* Layout of a snapshot's bytes, as session_store.c and snapshot_once.c write it: for the store
  * "TDWORLD", format, worlds and a table of sizes; for each world "TBSTATE", format, status, and
  * the SHA-256 of the model, and at its end a checksum of the bytes before. */
 enum { STORED_FORMAT = 8, STORED_SIZE = 16, STORED_WORLD = 24, WORLD_FORMAT = 8, WORLD_MODEL = 16 };

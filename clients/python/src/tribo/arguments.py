@@ -81,6 +81,7 @@ class WantArguments(TypedDict, total=False):
     contacts: bool
     bodies: bool
     sensors: bool
+    surfaces: bool
     single: bool
     certificate_arrays: bool
 

@@ -40,7 +40,7 @@ def _parse(text: bytes) -> ElementTree.Element:
 
 
 def _references(tree: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    """(kind, reference) of a model's tree: kind is "mesh", "include" or "other"."""
+    """(kind, reference) of a model's tree: kind is "mesh" or "include"."""
     mesh_folder = other_folder = ""
     for compiler in tree.iter("compiler"):
         other_folder = compiler.get("assetdir", other_folder)
@@ -49,7 +49,7 @@ def _references(tree: ElementTree.Element) -> Iterator[tuple[str, str]]:
         name = element.get("file") if tree.tag != "robot" else element.get("filename")
         if not name:
             continue
-        if element.tag == "include":
+        if element.tag == "include" or (tree.tag == "soft" and element.tag == "rigid"):
             yield "include", name
         elif tree.tag == "robot" and element.tag == "mesh":
             yield "mesh", name
@@ -61,7 +61,7 @@ def _references(tree: ElementTree.Element) -> Iterator[tuple[str, str]]:
 
 
 def collect(path: Path, text: bytes | None = None) -> dict[str, Path]:
-    """The files that a MJCF or URDF file refers to: reference as the importer asks for it -> file.
+    """The files that an MJCF, URDF or <soft> file refers to: reference as it is asked for -> file.
 
     `text` is the file's content where it is not on disk. Includes are followed. Files that do not
     exist are left out: the server's own message names them with the line that asks for them.

@@ -17,6 +17,9 @@ def _join_states(into: simulation_pb2.State, pieces: Sequence[simulation_pb2.Sta
         whole = getattr(into, name)
         whole.data = b"".join(array.data for array in arrays)
         whole.shape[0] = sum(array.shape[0] for array in arrays)
+    for piece in pieces[1:]:
+        into.surfaces.extend(piece.surfaces)
+        into.soft_certificates.extend(piece.soft_certificates)
 
 
 def join_steps(pieces: Sequence[simulation_pb2.StepResponse]) -> simulation_pb2.StepResponse:

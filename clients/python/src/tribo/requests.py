@@ -231,6 +231,7 @@ def want(
     contacts: bool = False,
     bodies: bool = False,
     sensors: bool = False,
+    surfaces: bool = False,
     single: bool = False,
     certificate_arrays: bool = False,
 ) -> simulation_pb2.StepReturn:
@@ -241,6 +242,7 @@ def want(
         contacts: return the contacts of the last step.
         bodies: return poses and velocities of all bodies.
         sensors: return the numbers of the scene's sensors.
+        surfaces: return the surfaces of soft bodies.
         single: return arrays as float32.
         certificate_arrays: certificates as one array each of residuals, outcomes, ... in place of
             an object a world.
@@ -250,6 +252,7 @@ def want(
         contacts=contacts,
         bodies=bodies,
         sensors=sensors,
+        surfaces=surfaces,
         certificate_arrays=certificate_arrays,
         dtype=common_pb2.DATA_TYPE_FLOAT32 if single else common_pb2.DATA_TYPE_FLOAT64,
     )

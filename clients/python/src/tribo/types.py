@@ -154,6 +154,64 @@ class Contacts:
 
 
 @dataclass(frozen=True)
+class Surface:
+    """The surface of a soft body, a closed mesh.
+
+    vertices (n, 3) m, world axes; triangles (m, 3) indices, counter-clockwise seen from outside;
+    pressures (m) of contact, Pa.
+    """
+
+    body: str
+    vertices: Floats
+    triangles: AnyArray
+    pressures: Floats
+
+    def __repr__(self) -> str:
+        return f"Surface({self.body!r}, {len(self.triangles)} triangles)"
+
+    @classmethod
+    def from_message(cls, m: simulation_pb2.Surface) -> Surface:
+        """Reads the wire's message without copying its arrays."""
+        return cls(m.body, decode(m.vertices), decode(m.triangles), decode(m.pressures))
+
+
+@dataclass(frozen=True)
+class SoftCertificate:
+    """The exactness of the last step of a world with soft bodies.
+
+    Energies in J, momenta in kg m/s and kg m^2/s, lengths in m; see the wire's SoftCertificate.
+    """
+
+    substeps: int
+    courant: float
+    wave: float
+    smallest_volume: float
+    kinetic: float
+    elastic: float
+    potential: float
+    damped: float
+    contact_work: float
+    momentum: tuple[float, ...]
+    angular_momentum: tuple[float, ...]
+    momentum_error: float
+    contacts: int
+    projections: int
+    normal_residual: float
+    friction_residual: float
+    cone_error: float
+    penetration: float
+    prediction_error: float
+
+    @classmethod
+    def from_message(cls, m: simulation_pb2.SoftCertificate) -> SoftCertificate:
+        """Reads the wire's message."""
+        values = {f.name: getattr(m, f.name) for f in fields(cls)}
+        for name in ("momentum", "angular_momentum"):
+            values[name] = tuple(values[name])
+        return cls(**values)
+
+
+@dataclass(frozen=True)
 class StepAnswer:
     """The answer to a step: certificates of every world, and the requested state.
 
@@ -178,6 +236,10 @@ class StepAnswer:
     #: columns of the certificates (worlds) by name, "residuals", "outcomes", ... if they were asked
     #: for in place of `certificates`
     certificate_arrays: Mapping[str, AnyArray] = field(default_factory=dict)
+    #: surfaces of soft bodies, those of the first world first; needs a step with `surfaces=True`
+    surfaces: list[Surface] = field(default_factory=list)
+    #: of the last step of each world, if the scene has soft bodies
+    soft_certificates: list[SoftCertificate] = field(default_factory=list)
     #: gives the scene's names when they are asked for; None: the answer came without a scene
     names: Callable[[], Names] | None = field(default=None, repr=False, compare=False)
 
@@ -208,6 +270,8 @@ class StepAnswer:
             certificate_arrays={c.name: decode(a) for c, a in columns.ListFields()}
             if columns
             else {},
+            surfaces=[Surface.from_message(s) for s in state.surfaces],
+            soft_certificates=[SoftCertificate.from_message(c) for c in state.soft_certificates],
             names=names,
         )
 
