@@ -17,6 +17,8 @@ static const double SMALLEST_AREA = 0.05;
 /* Of a full cell's mass. Nodes with less hardly take part in the velocity at a surface: they would
  * take the whole impulse and leave the body its velocity. */
 static const double LIGHT_MASS = 0.05;
+/* of the smallest spacing: half of the length over which an obstacle's normal is measured */
+static const double NORMAL_STEP = 0.01;
 enum { MOST_CORNERS = 8 };
 
 typedef struct polygon {
@@ -156,17 +158,28 @@ static bool weigh(const tb_soft_world *w, int32_t who, int32_t n, const double s
     return sum > 1e-6;
 }
 
-/* The contact's normal, from b to a: that of the surface in the middle between two bodies, an
- * obstacle's own. It is the gradient at the cell's centre. */
-static tb_vec3 normal_of(const double psi[8], const double depth_b[8], bool obstacle,
-                         const double h[3])
+/* The contact's normal, from b to a, of the surface in the middle between two bodies: its gradient at
+ * the cell's centre. */
+static tb_vec3 normal_between(const double psi[8], const double h[3])
 {
     double g[3] = {0};
     for (int a = 0; a < 3; a++)
-        for (int c = 0; c < 8; c++) {
-            const double value = obstacle ? depth_b[c] : -psi[c];
-            g[a] += ((c >> a & 1) ? value : -value) / h[a];
-        }
+        for (int c = 0; c < 8; c++) g[a] += ((c >> a & 1) ? -psi[c] : psi[c]) / h[a];
+    return tb_v3_normalize(tb_v3_load(g), tb_v3(0, 0, 1));
+}
+
+/* An obstacle's own normal at a point near its surface: differences over a small part of a cell, since
+ * an obstacle may be thinner than one. */
+static tb_vec3 normal_of(const tb_soft_solid *obstacle, const double point[3], double least)
+{
+    double g[3];
+    for (int a = 0; a < 3; a++) {
+        double x[3] = {point[0], point[1], point[2]};
+        x[a] = point[a] + NORMAL_STEP * least;
+        g[a] = tb_soft_distance(obstacle, x);
+        x[a] = point[a] - NORMAL_STEP * least;
+        g[a] -= tb_soft_distance(obstacle, x);
+    }
     return tb_v3_normalize(tb_v3_load(g), tb_v3(0, 0, 1));
 }
 
@@ -235,7 +248,9 @@ static bool touch(const tb_soft_world *w, int32_t a, int32_t b, const int32_t at
     contact->gap = s.gap / s.area;
     for (int i = 0; i < 3; i++)
         contact->point[i] = tb_soft_coordinate(w, i, at[i]) + s.point[i] / s.area * h[i];
-    const tb_vec3 normal = normal_of(psi, db, b >= w->scene.number_of_bodies, h);
+    const int32_t obstacle = b - w->scene.number_of_bodies;
+    const tb_vec3 normal = obstacle >= 0 ? normal_of(w->now + obstacle, contact->point, least)
+                                         : normal_between(psi, h);
     tb_vec3 t1, t2;
     tb_v3_tangents(normal, &t1, &t2);
     tb_v3_store(contact->normal, normal);

@@ -141,7 +141,7 @@ void tb_soft_transport(tb_soft_world *w, int32_t body, double dt, tb_soft_certif
 void tb_soft_rigid_respond(tb_soft_rigid *rigid, const double response[36]);
 /* Obstacles and rigid bodies at the begin of a substep: places now, velocities at its end. */
 void tb_soft_partners_begin(tb_soft_world *w, double dt);
-/* Moves the rigid bodies with the velocities that they have got. */
+/* Velocities with the impulses of the substep; moves the rigid bodies on their predicted ways. */
 void tb_soft_partners_end(tb_soft_world *w, double dt);
 void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const double point[3],
                                double velocity[3]);

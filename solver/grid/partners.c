@@ -88,9 +88,11 @@ void tb_soft_partners_end(tb_soft_world *w, double dt)
         tb_soft_rigid *r = w->rigid + i;
         for (int k = 0; k < 6; k++)
             for (int j = 0; j < 6; j++) r->twist[k] += r->root[6 * k + j] * r->y[j];
-        const tb_vec3 old = r->centre, angle = tb_v3_scale(tb_v3_load(r->twist + 3), dt);
+        /* places follow the prediction: a body that its own contacts hold would leave a gap behind
+         * if it moved with the velocity that the programs give it */
+        const tb_vec3 old = r->centre, angle = tb_v3_scale(tb_v3_load(r->last + 3), dt);
         const tb_quaternion turn = tb_q_from_rotation_vector(angle);
-        r->centre = tb_v3_add(old, tb_v3_scale(tb_v3_load(r->twist), dt));
+        r->centre = tb_v3_add(old, tb_v3_scale(tb_v3_load(r->last), dt));
         r->position = tb_v3_add(r->centre, tb_q_rotate(turn, tb_v3_sub(r->position, old)));
         r->orientation = tb_q_normalize(tb_q_mul(turn, r->orientation));
     }
