@@ -64,7 +64,7 @@ TB_FN int tb_soft_sides(const tb_soft_solid *s, const double world[3], double si
     case TB_SOFT_HULL:
         side[0] = -1e300;
         for (int32_t i = 0; i < s->number_of_planes; i++) {
-            const double *n = s->planes + 4 * (size_t)i;
+            const double *n = s->planes + 4 * i;
             side[0] = tb_max(side[0], n[0] * x.x + n[1] * x.y + n[2] * x.z - n[3]);
         }
         return 1;

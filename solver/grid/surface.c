@@ -79,17 +79,28 @@ static int32_t crossing(builder *b, const surface_cell *c, int p, int q)
     return b->indices[place] = s->number_of_vertices++;
 }
 
-static bool add_triangle(builder *b, const int32_t corner[3], const double outward[3],
-                         double pressure)
+/* A vertex with the middle of its edge: triangles are turned by those, for where the surface runs through
+ * a node some have no area. */
+typedef struct corner_of_triangle {
+    int32_t vertex; /* -1: without memory */
+    double middle[3];
+} corner_of_triangle;
+
+static corner_of_triangle meet(builder *b, const surface_cell *c, int p, int q)
+{
+    corner_of_triangle made = {.vertex = crossing(b, c, p, q)};
+    for (int a = 0; a < 3; a++) made.middle[a] = 0.5 * (c->at[p][a] + c->at[q][a]);
+    return made;
+}
+
+static bool add_triangle(builder *b, const corner_of_triangle *x, const corner_of_triangle *y,
+                         const corner_of_triangle *z, const double outward[3], double pressure)
 {
     tb_soft_surface *s = b->s;
-    const double *x[3];
     double e[3], f[3], along = 0;
-    for (int k = 0; k < 3; k++) {
-        if (corner[k] < 0) return false;
-        x[k] = s->vertices + 3 * (size_t)corner[k];
-    }
-    for (int a = 0; a < 3; a++) e[a] = x[1][a] - x[0][a], f[a] = x[2][a] - x[0][a];
+    if (x->vertex < 0 || y->vertex < 0 || z->vertex < 0) return false;
+    for (int a = 0; a < 3; a++)
+        e[a] = y->middle[a] - x->middle[a], f[a] = z->middle[a] - x->middle[a];
     for (int a = 0; a < 3; a++)
         along += (e[(a + 1) % 3] * f[(a + 2) % 3] - e[(a + 2) % 3] * f[(a + 1) % 3]) * outward[a];
     if (!grow((void **)&s->triangles, s->number_of_triangles + 1, &b->triangle_capacity,
@@ -98,7 +109,9 @@ static bool add_triangle(builder *b, const int32_t corner[3], const double outwa
               sizeof(double)))
         return false;
     int32_t *t = s->triangles + 3 * (size_t)s->number_of_triangles;
-    for (int k = 0; k < 3; k++) t[k] = corner[along < 0 && k > 0 ? 3 - k : k];
+    t[0] = x->vertex;
+    t[1] = along < 0 ? z->vertex : y->vertex;
+    t[2] = along < 0 ? y->vertex : z->vertex;
     s->pressure[s->number_of_triangles++] = pressure;
     return true;
 }
@@ -107,7 +120,7 @@ static bool add_triangle(builder *b, const int32_t corner[3], const double outwa
 static bool cut(builder *b, const surface_cell *c, const int corner[4], double pressure)
 {
     int in[4], out[4], n = 0, rest = 0;
-    int32_t x[4];
+    corner_of_triangle x[4];
     double outward[3];
     for (int i = 0; i < 4; i++) {
         if (c->depth[corner[i]] < 0)
@@ -118,16 +131,16 @@ static bool cut(builder *b, const surface_cell *c, const int corner[4], double p
     if (n == 0 || n == 4) return true;
     for (int a = 0; a < 3; a++) outward[a] = c->at[out[0]][a] - c->at[in[0]][a];
     if (n == 2) {
-        x[0] = crossing(b, c, in[0], out[0]);
-        x[1] = crossing(b, c, in[0], out[1]);
-        x[2] = crossing(b, c, in[1], out[1]);
-        x[3] = crossing(b, c, in[1], out[0]);
-        const int32_t other[3] = {x[0], x[2], x[3]};
-        return add_triangle(b, x, outward, pressure) && add_triangle(b, other, outward, pressure);
+        x[0] = meet(b, c, in[0], out[0]);
+        x[1] = meet(b, c, in[0], out[1]);
+        x[2] = meet(b, c, in[1], out[1]);
+        x[3] = meet(b, c, in[1], out[0]);
+        return add_triangle(b, x, x + 1, x + 2, outward, pressure) &&
+               add_triangle(b, x, x + 2, x + 3, outward, pressure);
     }
     for (int i = 0; i < 3; i++)
-        x[i] = n == 1 ? crossing(b, c, in[0], out[i]) : crossing(b, c, in[i], out[0]);
-    return add_triangle(b, x, outward, pressure);
+        x[i] = n == 1 ? meet(b, c, in[0], out[i]) : meet(b, c, in[i], out[0]);
+    return add_triangle(b, x, x + 1, x + 2, outward, pressure);
 }
 
 /* Contact pressure (Pa) on a body in a cell, of the last substep. */

@@ -1,4 +1,4 @@
-"""A daemon steps scenes of soft bodies as any scene: sessions, surfaces, forks, snapshots, watchers."""
+"""A daemon steps scenes of soft bodies as any scene: surfaces, forks, snapshots, watchers."""
 
 from __future__ import annotations
 

@@ -64,9 +64,11 @@ from tribo.types import (
     Outcome,
     Overlap,
     Scene,
+    SoftCertificate,
     SolveOptions,
     StepAnswer,
     StepOptions,
+    Surface,
 )
 
 __version__ = VERSION
@@ -115,11 +117,13 @@ __all__ = [
     "Scene",
     "Session",
     "Shake",
+    "SoftCertificate",
     "SolveOptions",
     "StepAnswer",
     "StepOptions",
     "StepStream",
     "StoredTrajectory",
+    "Surface",
     "TriboError",
     "UnauthenticatedError",
     "UnavailableError",
