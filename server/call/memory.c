@@ -85,9 +85,8 @@ uint64_t td_memory_limit(const td_server *server)
 uint64_t td_memory_of_worlds(const tb_model *model, int32_t worlds)
 {
     const tb_model_counts n = tb_model_count(model);
-    const uint64_t world =
-        WORLD_BYTES + BODY_BYTES * (uint64_t)n.bodies + SHAPE_BYTES * (uint64_t)n.shapes +
-        tb_soft_model_bytes(model);
+    const uint64_t world = WORLD_BYTES + BODY_BYTES * (uint64_t)n.bodies +
+                           SHAPE_BYTES * (uint64_t)n.shapes + tb_soft_model_bytes(model);
     return world * (uint64_t)worlds;
 }
 

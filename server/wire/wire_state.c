@@ -206,9 +206,8 @@ static void fill_surface(td_wire *wire, tb_soft_world *world, int32_t body,
     out->vertices = numbers(wire, s.vertices, s.number_of_vertices, 3, dtype);
     out->pressures = numbers(wire, s.pressure, s.number_of_triangles, 0, dtype);
     const size_t bytes = 3 * (size_t)s.number_of_triangles * sizeof *s.triangles;
-    out->triangles =
-        td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_INT32, copy(wire, s.triangles, bytes),
-                      s.number_of_triangles, 3);
+    out->triangles = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_INT32,
+                                   copy(wire, s.triangles, bytes), s.number_of_triangles, 3);
     free(s.vertices);
     free(s.triangles);
     free(s.pressure);

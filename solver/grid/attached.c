@@ -111,8 +111,8 @@ tb_status tb_state_soft_create(const tb_model *model, tb_state_soft **soft, tb_e
     int32_t count = 0, number_of_walls = 0;
     *soft = NULL;
     if (scene == NULL) return tb_fail_memory(error, sizeof *scene, "soft bodies");
-    tb_status status = tb_soft_scene_read((const char *)model->soft, model->soft_size, model->name,
-                                          scene, error);
+    tb_status status =
+        tb_soft_scene_read((const char *)model->soft, model->soft_size, model->name, scene, error);
     if (status == TB_OK) {
         number_of_walls = scene->number_of_obstacles;
         walls = calloc((size_t)number_of_walls + 1, sizeof *walls);

@@ -8,7 +8,7 @@
 struct tb_state_soft {
     tb_soft_world *world;
     tb_soft_certificate certificate; /* of the last step */
-    tb_soft_obstacle *walls;         /* of the scene's text, for the velocities of those that move */
+    tb_soft_obstacle *walls; /* of the scene's text, for the velocities of those that move */
     int32_t number_of_walls;
     tb_body_motion *motions; /* bodies of the model: scratch */
     tb_bytes backup;         /* the world before a step that may fail */

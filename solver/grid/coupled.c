@@ -29,8 +29,7 @@ static void twist_of(const tb_body_motion *motion, double twist[6])
 {
     const tb_vec3 arm = tb_v3_sub(tb_v3_load(motion->com), tb_v3_load(motion->position));
     const tb_vec3 angular = tb_v3_load(motion->angular_velocity);
-    tb_v3_store(twist,
-                tb_v3_add(tb_v3_load(motion->linear_velocity), tb_v3_cross(angular, arm)));
+    tb_v3_store(twist, tb_v3_add(tb_v3_load(motion->linear_velocity), tb_v3_cross(angular, arm)));
     tb_v3_store(twist + 3, angular);
 }
 
@@ -39,7 +38,8 @@ static tb_status place(const tb_state *state, tb_error *error)
 {
     tb_state_soft *s = state->soft;
     const tb_status status = tb_state_body_motions(state, s->motions);
-    if (status != TB_OK) return tb_fail(error, status, "where rigid bodies are: %s", tb_status_text(status));
+    if (status != TB_OK)
+        return tb_fail(error, status, "where rigid bodies are: %s", tb_status_text(status));
     for (int32_t i = 0; i < s->world->number_of_rigid; i++) {
         tb_soft_rigid *r = s->world->rigid + i;
         const tb_body_motion *motion = s->motions + r->body;

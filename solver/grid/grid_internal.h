@@ -24,12 +24,12 @@ typedef struct tb_soft_rigid {
     bool moves;   /* by impulses: `response` is not 0 */
     tb_vec3 position, centre;
     tb_quaternion orientation;
-    double first[6], last[6];          /* twists at the step's start and end, as predicted */
-    double before[6];                  /* N s: impulses that the prediction was given */
-    double impulse[6];                 /* N s: of the step's substeps so far */
-    double response[36], root[36];     /* K and L, 1/kg and 1/(kg m^2); K = L L' */
-    double twist[6];                   /* at the end of the substep, without its impulses; then with */
-    double y[6];                       /* by the substep's impulses: the twist changes by L y */
+    double first[6], last[6];      /* twists at the step's start and end, as predicted */
+    double before[6];              /* N s: impulses that the prediction was given */
+    double impulse[6];             /* N s: of the step's substeps so far */
+    double response[36], root[36]; /* K and L, 1/kg and 1/(kg m^2); K = L L' */
+    double twist[6];               /* at the end of the substep, without its impulses; then with */
+    double y[6];                   /* by the substep's impulses: the twist changes by L y */
 } tb_soft_rigid;
 
 struct tb_soft_world {

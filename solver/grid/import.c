@@ -53,9 +53,9 @@ static tb_status load_rigid(const tb_soft_scene *soft, const char *path,
                             "the path '%.200s' is too long", soft->rigid);
     status = tb_import_read(options, joined, options->file_limit, &file, error);
     if (status == TB_OK && tb_soft_is_scene((const char *)file.base, file.size))
-        status = tb_fail_file(error, TB_INVALID_ARGUMENT, path, soft->rigid_line, "rigid",
-                              "'%.200s' is a scene of soft bodies; rigid ones are needed",
-                              soft->rigid);
+        status =
+            tb_fail_file(error, TB_INVALID_ARGUMENT, path, soft->rigid_line, "rigid",
+                         "'%.200s' is a scene of soft bodies; rigid ones are needed", soft->rigid);
     tb_bytes_free(&file);
     if (status != TB_OK) return status;
     return tb_scene_load(joined, options, scene, error);

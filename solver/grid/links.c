@@ -28,8 +28,8 @@ static int32_t list_rigid(tb_soft_world *w, tb_soft_links *l, int32_t i, int32_t
     for (int half = 0; half < 2; half++) {
         double *map = l->maps + 9 * (2 * (size_t)i + (size_t)half);
         tb_soft_rigid_map(w->rigid + rigid, c->point, half, map);
-        l->entries[n++] =
-            (tb_soft_entry){(uint64_t)bodies * w->nodes + (uint64_t)(2 * rigid + half), i, 0, 1, map};
+        l->entries[n++] = (tb_soft_entry){
+            (uint64_t)bodies * w->nodes + (uint64_t)(2 * rigid + half), i, 0, 1, map};
     }
     return n;
 }

@@ -60,9 +60,9 @@ void tb_soft_partners_begin(tb_soft_world *w, double dt)
     const tb_soft_scene *s = &w->scene;
     for (int32_t i = 0; i < w->number_of_rigid; i++) {
         tb_soft_rigid *r = w->rigid + i;
-        const double part = w->coupled_dt > 0 ? (w->time + dt - w->coupled_start) / w->coupled_dt : 0;
-        for (int k = 0; k < 6; k++)
-            r->twist[k] = r->first[k] + part * (r->last[k] - r->first[k]);
+        const double part =
+            w->coupled_dt > 0 ? (w->time + dt - w->coupled_start) / w->coupled_dt : 0;
+        for (int k = 0; k < 6; k++) r->twist[k] = r->first[k] + part * (r->last[k] - r->first[k]);
         add_response(r->response, r->before, -part, r->twist);
         add_response(r->response, r->impulse, 1, r->twist);
         memset(r->y, 0, sizeof r->y);
@@ -106,8 +106,8 @@ void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const d
     if (o->rigid == 0) return;
     const tb_soft_rigid *r = w->rigid + (o->rigid - 1);
     const tb_vec3 arm = tb_v3_sub(tb_v3_load(point), r->centre);
-    tb_v3_store(velocity, tb_v3_add(tb_v3_load(r->twist),
-                                    tb_v3_cross(tb_v3_load(r->twist + 3), arm)));
+    tb_v3_store(velocity,
+                tb_v3_add(tb_v3_load(r->twist), tb_v3_cross(tb_v3_load(r->twist + 3), arm)));
 }
 
 void tb_soft_rigid_map(const tb_soft_rigid *r, const double point[3], int half, double map[9])
@@ -147,7 +147,8 @@ bool tb_soft_rigid_is_near(const tb_soft_world *w, int32_t rigid, double dt)
         double lower[3], upper[3], reach = 0;
         solid.pose = tb_pose_mul(&pose, &o->shape.pose);
         tb_soft_bounds(&solid, lower, upper);
-        for (int k = 0; k < 6; k++) reach += fabs(r->first[k]) * dt * (k < 3 ? 1 : upper[k - 3] - lower[k - 3]);
+        for (int k = 0; k < 6; k++)
+            reach += fabs(r->first[k]) * dt * (k < 3 ? 1 : upper[k - 3] - lower[k - 3]);
         for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
             const tb_soft_field *f = w->fields + b;
             bool near = true;

@@ -305,8 +305,7 @@ static tb_status exact_problem(projections *p, tb_problem *problem)
         for (int k = 0; k < 3; k++) {
             double row[3];
             tb_soft_entry_row(x, k == 0 ? t->normal : t->tangent[k - 1], row);
-            for (int a = 0; a < 3; a++)
-                values[b->value + k * all + b->width + a] = scale * row[a];
+            for (int a = 0; a < 3; a++) values[b->value + k * all + b->width + a] = scale * row[a];
         }
         b->width += 3;
     }
@@ -365,8 +364,8 @@ static double cone_error(projections *p)
         const tb_soft_entry *x = l->entries + e;
         double row[3];
         tb_soft_entry_row(x, l->contacts[x->contact].normal, row);
-        diagonal[x->contact] += (row[0] * row[0] + row[1] * row[1] + row[2] * row[2]) *
-                                l->inverse_mass[x->place];
+        diagonal[x->contact] +=
+            (row[0] * row[0] + row[1] * row[1] + row[2] * row[2]) * l->inverse_mass[x->place];
     }
     for (int32_t i = 0; i < l->count; i++) {
         const tb_soft_contact *c = l->contacts + i;

@@ -7,10 +7,10 @@
 
 /* A contact's share in a node of a body. */
 typedef struct tb_soft_entry {
-    uint64_t key;    /* body and node */
-    int32_t contact; /* number */
-    int32_t place;   /* of the node in tb_soft_links */
-    double weight;   /* with the sign of the side: + for a, - for b */
+    uint64_t key;      /* body and node */
+    int32_t contact;   /* number */
+    int32_t place;     /* of the node in tb_soft_links */
+    double weight;     /* with the sign of the side: + for a, - for b */
     const double *map; /* 3 x 3, of a half of a rigid body (partners.c); NULL: a node */
 } tb_soft_entry;
 
@@ -33,13 +33,13 @@ typedef struct tb_soft_links {
     int32_t count;
     tb_soft_entry *entries; /* by node, then by contact */
     int32_t number_of_entries;
-    int32_t *first; /* places + 1: entries of a place */
+    int32_t *first;              /* places + 1: entries of a place */
     int32_t places, soft_places; /* all; nodes */
     double *maps;                /* contacts x 2 x 9 */
-    double *inverse_mass; /* places */
-    double **velocity;    /* places: the 3 components in the body's field */
-    double *impulse;      /* places x 3, scratch */
-    double *slip;         /* count x 3: relative velocity along normal and tangents, m/s */
+    double *inverse_mass;        /* places */
+    double **velocity;           /* places: the 3 components in the body's field */
+    double *impulse;             /* places x 3, scratch */
+    double *slip;                /* count x 3: relative velocity along normal and tangents, m/s */
 } tb_soft_links;
 
 tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_t count,

@@ -230,8 +230,8 @@ static tb_status read_root(reader *r, const xmlNode *root)
                            "a scene of soft bodies begins with <soft>");
     status = tb_xml_check_attributes(root, "model", r->error);
     if (status == TB_OK)
-        status = tb_xml_check_children(root, "option grid material body wall clamp rigid",
-                                       r->error);
+        status =
+            tb_xml_check_children(root, "option grid material body wall clamp rigid", r->error);
     snprintf(r->scene->name, sizeof r->scene->name, "%s", model != NULL ? model : "soft");
     r->materials = root;
     const xmlNode *grid = tb_xml_first_named(root, "grid");

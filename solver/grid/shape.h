@@ -8,13 +8,13 @@
 #include "base/vector.h"
 
 typedef enum tb_soft_shape_kind {
-    TB_SOFT_BOX,      /* size: half lengths */
-    TB_SOFT_SPHERE,   /* size[0]: radius */
-    TB_SOFT_CYLINDER, /* size[0]: radius, size[1]: half length */
-    TB_SOFT_CAPSULE,  /* size[0]: radius, size[1]: half length of the axis */
-    TB_SOFT_PLANE,    /* the half-space z <= 0; obstacles only */
+    TB_SOFT_BOX,       /* size: half lengths */
+    TB_SOFT_SPHERE,    /* size[0]: radius */
+    TB_SOFT_CYLINDER,  /* size[0]: radius, size[1]: half length */
+    TB_SOFT_CAPSULE,   /* size[0]: radius, size[1]: half length of the axis */
+    TB_SOFT_PLANE,     /* the half-space z <= 0; obstacles only */
     TB_SOFT_ELLIPSOID, /* size: semi-axes; obstacles only */
-    TB_SOFT_HULL /* a convex polyhedron; size: half lengths of its box; obstacles only */
+    TB_SOFT_HULL       /* a convex polyhedron; size: half lengths of its box; obstacles only */
 } tb_soft_shape_kind;
 
 typedef struct tb_soft_solid {

@@ -126,7 +126,8 @@ tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t
     /* all that lies before is a multiple of 8 bytes */
     if (parameters)
         tb_variant_write(state, (double *)(void *)(*bytes + sizeof h + numbers + contacts));
-    if (tail) write_soft(*bytes + sizeof h + numbers + contacts + parameters, tail, soft, soft_size);
+    if (tail)
+        write_soft(*bytes + sizeof h + numbers + contacts + parameters, tail, soft, soft_size);
     tb_bytes_destroy(soft);
     const uint64_t checksum = hash_words(HASH_START, *bytes, *size - sizeof checksum);
     memcpy(*bytes + *size - sizeof checksum, &checksum, sizeof checksum);

@@ -125,13 +125,12 @@ static const char STACK[] =
     "  <rigid file=\"parts/rigid.xml\"/>\n"
     "</soft>\n";
 
-static const char PLATES[] =
-    "<mujoco><worldbody>\n"
-    "  <body name=\"low\" pos=\"0 0 0.05\"><freejoint/>\n"
-    "    <geom type=\"box\" size=\"0.3 0.3 0.05\" mass=\"20\"/></body>\n"
-    "  <body name=\"high\" pos=\"0 0 0.45\"><freejoint/>\n"
-    "    <geom type=\"box\" size=\"0.3 0.3 0.05\" mass=\"10\"/></body>\n"
-    "</worldbody></mujoco>\n";
+static const char PLATES[] = "<mujoco><worldbody>\n"
+                             "  <body name=\"low\" pos=\"0 0 0.05\"><freejoint/>\n"
+                             "    <geom type=\"box\" size=\"0.3 0.3 0.05\" mass=\"20\"/></body>\n"
+                             "  <body name=\"high\" pos=\"0 0 0.45\"><freejoint/>\n"
+                             "    <geom type=\"box\" size=\"0.3 0.3 0.05\" mass=\"10\"/></body>\n"
+                             "</worldbody></mujoco>\n";
 
 START_TEST(a_plate_rests_on_jelly_on_a_plate_on_the_floor)
 {

@@ -132,8 +132,7 @@ static int32_t count_open_edges(const tb_soft_surface *s)
         const int32_t from = s->triangles[e], to = s->triangles[e % 3 == 2 ? e - 2 : e + 1];
         int32_t partners = 0;
         for (int32_t f = 0; f < n; f++)
-            partners +=
-                s->triangles[f] == to && s->triangles[f % 3 == 2 ? f - 2 : f + 1] == from;
+            partners += s->triangles[f] == to && s->triangles[f % 3 == 2 ? f - 2 : f + 1] == from;
         open += partners != 1;
     }
     return open;
@@ -144,8 +143,9 @@ START_TEST(surfaces_are_closed_also_where_they_run_through_nodes)
     char text[2 * sizeof BALLS];
     const char *at = strstr(BALLS, "size=\"0.2 0.3 0.15\"");
     /* the box's faces lie in planes of the grid, but for its rotation, which goes */
-    snprintf(text, sizeof text, "%.*s%s", (int)(at - BALLS), BALLS,
-             "size=\"0.25 0.25 0.125\" pos=\"0 0 0.85\"/><wall name=\"floor\" type=\"plane\"/></soft>");
+    snprintf(
+        text, sizeof text, "%.*s%s", (int)(at - BALLS), BALLS,
+        "size=\"0.25 0.25 0.125\" pos=\"0 0 0.85\"/><wall name=\"floor\" type=\"plane\"/></soft>");
     tb_soft_world *w = load(text, 1);
     for (int round = 0; round < 2; round++) {
         for (int32_t b = 0; b < 2; b++) {
