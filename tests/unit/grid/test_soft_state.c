@@ -156,6 +156,45 @@ START_TEST(a_plate_rests_on_jelly_on_a_plate_on_the_floor)
 }
 END_TEST
 
+/* The upper plate of the stack on a joint, the lower one a wall. */
+static void settle_on_joint(const char *joint, double height[2])
+{
+    char rigid[1024];
+    snprintf(rigid, sizeof rigid,
+             "<mujoco><worldbody><geom type=\"box\" size=\"0.3 0.3 0.05\" pos=\"0 0 0.05\"/>"
+             "<body name=\"high\" pos=\"0 0 0.45\">%s<geom type=\"box\" size=\"0.3 0.3 0.05\" "
+             "mass=\"10\"/></body></worldbody></mujoco>",
+             joint);
+    tb_model *model = model_of(STACK, rigid);
+    tb_state *state = state_of(model);
+    tb_stepper *stepper = stepper_of();
+    for (int i = 0; i < 2; i++) {
+        tb_body_motion high;
+        tb_soft_certificate c;
+        TEST_OK(tb_step(stepper, state, 40, NULL, &error), &error);
+        TEST_OK(tb_state_body_motion(state, 1, &high), NULL);
+        height[i] = high.position[2];
+        ck_assert(tb_state_soft_certificate(state, &c));
+        ck_assert_msg(c.prediction_error < 1e-6, "velocities are off by %g m/s",
+                      c.prediction_error);
+    }
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+
+START_TEST(a_body_on_a_slide_answers_as_a_free_one_that_moves_along_it)
+{
+    double free_body[2], slide[2];
+    settle_on_joint("<freejoint/>", free_body);
+    settle_on_joint("<joint type=\"slide\" axis=\"0 0 1\"/>", slide);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(free_body[i] < 0.448);
+        TEST_NEAR(slide[i], free_body[i], 1e-4);
+    }
+}
+END_TEST
+
 START_TEST(snapshots_and_forks_go_on_with_the_same_bytes)
 {
     tb_model *model = model_of(CRASH, BOX);
@@ -292,5 +331,6 @@ END_TEST
 
 TEST_MAIN(a_soft_ball_and_a_rigid_box_keep_the_sum_of_their_momenta,
           a_plate_rests_on_jelly_on_a_plate_on_the_floor,
+          a_body_on_a_slide_answers_as_a_free_one_that_moves_along_it,
           snapshots_and_forks_go_on_with_the_same_bytes, a_models_bytes_hold_its_soft_bodies,
           a_step_that_fails_leaves_the_state_as_it_was, bad_rigid_files_are_refused_by_name)
