@@ -7,7 +7,7 @@ Each attack runs for so many seconds against a daemon of its own, in rounds that
 rounds of as many processes that only compute (a flood takes processors from the caller too).
 Printed are the growth of the daemon's resident memory and, as medians over the rounds, the 99th
 percentile of an honest caller's calls beside computing and beside the flood; the last line counts.
-Goals: growth below 64 MB, the percentile below five times that beside computing, or 20 ms.
+Goals: growth below 64 MB, the percentile below five times that beside computing, or 5 ms.
 With --quick the percentile is printed and not judged, since a machine that runs other tests beside
 decides it.
 """
@@ -34,7 +34,7 @@ import frames as h2
 
 MOST_GROWTH = 64 << 20
 MOST_TIMES = 5
-FLOOR_SECONDS = 0.02
+FLOOR_SECONDS = 0.005
 PROCESSES = 4
 #: Rounds of an attack, and the share of each that only computes.
 ROUNDS, COMPUTING = 5, 0.25
@@ -152,7 +152,12 @@ ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
 
 
 def flood(address: str, name: str, connections: int, end: float) -> None:
-    """Floods from some connections in turn; one that the server closes is opened again."""
+    """Floods from some connections in turn; one that the server closes is opened again.
+
+    An attacker's processor is not the server's: here, where they share one, the attacker takes what
+    the server leaves.
+    """
+    os.nice(19)
     wires: list[tuple[socket.socket, Iterator[bytes]] | None] = [None] * connections
     while time.monotonic() < end:
         for i, pair in enumerate(wires):
@@ -172,6 +177,7 @@ def flood(address: str, name: str, connections: int, end: float) -> None:
 
 def compute(end: float) -> None:
     """Takes a processor as a flood does, without sending."""
+    os.nice(19)
     while time.monotonic() < end:
         sum(range(1000))
 

@@ -50,7 +50,7 @@ rpc_connection *rpc_connection_make(td_rpc *rpc, int socket, bool local,
     }
     c->rpc = rpc;
     c->socket = socket;
-    c->read_size = RPC_READ_BYTES;
+    c->read_size = SHORT_READ_BYTES;
     c->payload_left = RPC_PREFACE_BYTES;
     c->local = local;
     c->address = *address;
