@@ -629,9 +629,9 @@ START_TEST(no_query_reads_a_table_from_end_to_end)
         const plan p = plan_of(store->writer.connection.handle, sql);
         searched += strstr(p.text, "SEARCH") != NULL;
         /* Keys are few, and the change mark is computed over all of them. Bounded by LIMIT in key
-         * order: the list of keys. The sizes of transient snapshots, of ended grasp jobs and of
-         * recordings are summed in an index that holds nothing else, and so are the open sessions
-         * and runs. Refused keys are bounded in number. Retention sums the sizes of assets and
+         * order: the list of keys. The sizes of transient snapshots, of ended grasp jobs, of
+         * recordings and of trajectories are summed in an index that holds nothing else, and so are
+         * the open sessions and runs. Refused keys are bounded in number. Retention sums the sizes of assets and
          * scenes once a minute. The rows of one session's snapshots come by their index and are
          * scanned as a subquery. */
         if (i == DB_KEY_MARK) continue;
@@ -642,7 +642,8 @@ START_TEST(no_query_reads_a_table_from_end_to_end)
             i == DB_RETAIN_UNUSED_ASSETS || i == DB_RETAIN_UNUSED_SESSIONS ||
             i == DB_RETAIN_UNUSED_SCENES || i == DB_SESSION_OPEN || i == DB_RUN_NOTE_INTERRUPTED ||
             i == DB_RUN_INTERRUPT || i == DB_SNAPSHOT_DROP_BEYOND ||
-            i == DB_RETAIN_GRASP_JOBS_SIZE || i == DB_RETAIN_RECORDINGS) {
+            i == DB_RETAIN_GRASP_JOBS_SIZE || i == DB_RETAIN_RECORDINGS ||
+            i == DB_RETAIN_GRASP_TRAJECTORIES) {
             ck_assert_msg(strstr(p.text, "INDEX") != NULL || i == DB_KEY_LIST, "%s: %s", sql,
                           p.text);
             continue;

@@ -151,7 +151,7 @@ START_TEST(xml_is_told_by_its_root)
     ck_assert_int_eq(tb_model_find(model, TB_HANDLE_BODY, "b"), 1);
     tb_model_destroy(model);
     check_failure(file_with(".xml", "<!-- x -->\n<sdf/>"), TB_INVALID_ARGUMENT,
-                  "neither 'mujoco' nor 'robot'");
+                  "neither 'mujoco', 'robot' nor 'soft'");
     ck_assert_int_eq(error.line, 2);
     remove_file();
 }

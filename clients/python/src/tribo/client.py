@@ -233,9 +233,7 @@ class Client(Connected):
             poses: of the hand's tool frame in the object's frame.
             trajectories: the trials whose trajectories are stored; None: none.
         """
-        request = requests.evaluate_grasps(target, hand, poses, "low", **arguments)
-        if trajectories is not None:
-            request.trajectories.CopyFrom(trajectories.message())
+        request = requests.grasps_of_job(target, hand, poses, trajectories, arguments)
         self._add_grasp_assets(request, target, hand)
         return job_of(
             self._call(self._grasp.SubmitGrasps, grasp_pb2.SubmitGraspsRequest(grasps=request))

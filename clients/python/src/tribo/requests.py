@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 import numpy as np
 
 from tribo import arrays
-from tribo.grasp_types import GraspObject, GraspPose, Hand, Perturbation, Protocol, pose_message
+from tribo.grasp_types import (
+    GraspObject,
+    GraspPose,
+    Hand,
+    KeepTrajectories,
+    Perturbation,
+    Protocol,
+    pose_message,
+)
 from tribo.types import SolveOptions, StepOptions
 from tribo.v1 import common_pb2, grasp_pb2, simulation_pb2, solve_pb2
 
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
     import grpc
     from typing_extensions import Unpack
 
-    from tribo.arguments import WantArguments
+    from tribo.arguments import GraspArguments, WantArguments
     from tribo.types import Scene
 
 CHUNK_BYTES = 1 << 18
@@ -435,6 +443,20 @@ def evaluate_grasps(
         label=label,
         device=device,
     )
+
+
+def grasps_of_job(
+    target: GraspObject,
+    hand: Hand,
+    poses: Iterable[GraspPose],
+    trajectories: KeepTrajectories | None,
+    arguments: GraspArguments,
+) -> grasp_pb2.EvaluateGraspsRequest:
+    """The grasps that SubmitGrasps leaves to the server, without the files."""
+    request = evaluate_grasps(target, hand, poses, "low", **arguments)
+    if trajectories is not None:
+        request.trajectories.CopyFrom(trajectories.message())
+    return request
 
 
 def solve_problem(

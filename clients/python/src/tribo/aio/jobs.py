@@ -170,9 +170,7 @@ class GraspCalls(AsyncConnected):
         trajectories: KeepTrajectories | None = None,
         **arguments: Unpack[GraspArguments],
     ) -> grasp_pb2.GraspJobInfo:
-        request = requests.evaluate_grasps(target, hand, poses, "low", **arguments)
-        if trajectories is not None:
-            request.trajectories.CopyFrom(trajectories.message())
+        request = requests.grasps_of_job(target, hand, poses, trajectories, arguments)
         await self._add_grasp_assets(request, target, hand)
         return job_of(
             await self._call(
