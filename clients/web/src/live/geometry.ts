@@ -84,10 +84,10 @@ export async function fetchAssets(
   return new Map(digests.map((sha256, i) => [sha256, answers[i]] as [string, GetAssetResponse]));
 }
 
-/** How a shape is drawn; undefined: nothing is known to draw. `coarse`: round shapes by a third of
+/** How a shape is drawn; undefined: nothing is known to draw. `coarse`: round shapes by a quarter of
  * the vertices, which are what a machine without a card spends its time on. */
 export function drawn(shape: ShapeInfo, assets: Assets, coarse: boolean): Drawn | undefined {
-  const ball = () => (coarse ? new SphereGeometry(1, 12, 8) : new SphereGeometry(1, 24, 16));
+  const ball = () => (coarse ? new SphereGeometry(1, 10, 6) : new SphereGeometry(1, 24, 16));
   const [a, b, c] = [size(shape, 0), size(shape, 1), size(shape, 2)];
   switch (shape.type) {
     case ShapeType.PLANE:
@@ -112,7 +112,7 @@ export function drawn(shape: ShapeInfo, assets: Assets, coarse: boolean): Drawn 
       return {
         key: `capsule ${String(a)} ${String(b)}`,
         scale: [1, 1, 1],
-        make: () => upright(coarse ? new CapsuleGeometry(a, 2 * b, 3, 10) : new CapsuleGeometry(a, 2 * b, 8, 18)),
+        make: () => upright(coarse ? new CapsuleGeometry(a, 2 * b, 2, 10) : new CapsuleGeometry(a, 2 * b, 8, 18)),
       };
     default: {
       const asset = assets.get(shape.meshSha256);

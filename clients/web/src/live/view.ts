@@ -57,6 +57,12 @@ function isSoftware(): boolean {
   return /swiftshader|llvmpipe|software/i.test(String(name));
 }
 
+/** A context without transparency: a browser that draws by software need not blend the canvas with
+ * the page. undefined: WebGL 2 is missing, which the renderer then reports. */
+function opaqueContext(canvas: HTMLCanvasElement, antialias: boolean): WebGL2RenderingContext | undefined {
+  return canvas.getContext("webgl2", { alpha: false, antialias }) ?? undefined;
+}
+
 /** Places of worlds in a square grid, `distance` m apart. */
 function gridOf(worlds: number, distance: number): [number, number][] {
   const side = Math.ceil(Math.sqrt(worlds));
@@ -102,7 +108,7 @@ export class View {
     private readonly worlds: number,
     private options: Options,
   ) {
-    this.renderer = new WebGLRenderer({ canvas, antialias: !this.pace.slow });
+    this.renderer = new WebGLRenderer({ canvas, context: opaqueContext(canvas, !this.pace.slow) });
     this.renderer.shadowMap.type = PCFShadowMap;
     this.bodies = new Bodies(model, assets, worlds, this.pace.slow, this.lightOfBodies());
     this.contacts = new ContactView(model, this.pace.slow);
