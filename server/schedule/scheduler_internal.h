@@ -133,7 +133,8 @@ struct td_scheduler {
     bool held;          /* the device computes, for the owner or a lease */
     bool owner_only;    /* no leases */
     bool sleeping, ended;
-    int32_t published; /* waiting, as the metrics have it */
+    int32_t published;  /* waiting, as the metrics have it */
+    int64_t refused_ns; /* when a job was last refused for its wait; 0: never */
     /* read without it */
     atomic_uint arrivals;
     atomic_int waiting;
@@ -146,10 +147,12 @@ struct td_scheduler {
 
 /* OK if the job is still wanted, otherwise CANCELLED or DEADLINE_EXCEEDED. (scheduler_queue.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
-/* Longest wait (ns) of an admitted call whose own work takes needed_ns: half as much again as that
- * work, so that its answer comes within 2.5 times the work's duration under any load; at least a
- * fiftieth of [limits] queue_wait_seconds, and at most all of it. INT64_MAX: no bound. */
-int64_t td_wait_limit(const td_config *, double needed_ns);
+/* Longest wait (ns) of an admitted call whose own work takes needed_ns: [limits] queue_wait_seconds,
+ * so that a burst is borne. After a refusal (refused_ns), for four times as long as that, the load is
+ * more than the device carries, and waiting helps nobody: half as much again as the call's own work,
+ * so that its answer comes within 2.5 times the work's duration; at least a fiftieth of the bound,
+ * and at most all of it. INT64_MAX: no bound. */
+int64_t td_wait_limit(const td_config *, int64_t refused_ns, int64_t now_ns, double needed_ns);
 /* Publishes the number of waiting jobs. Caller holds the mutex. */
 void td_scheduler_publish(td_scheduler *);
 /* Time (ns) for a job that has not begun to wait for companions: 0 unless a companion is likely, a

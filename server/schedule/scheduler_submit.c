@@ -33,18 +33,19 @@ static double retry_seconds(const td_queue *queue)
     return half < 1e-3 ? 1e-3 : half > 30 ? 30 : half;
 }
 
-int64_t td_wait_limit(const td_config *config, double needed_ns)
+int64_t td_wait_limit(const td_config *config, int64_t refused_ns, int64_t now, double needed_ns)
 {
-    static const double WORK_PART = 1.5, BOUND_PART = 0.02;
+    static const double WORK_PART = 1.5, BOUND_PART = 0.02, REMEMBERED = 4;
     const double bound = 1e9 * config->queue_wait_seconds;
     if (bound <= 0 || bound >= (double)INT64_MAX) return INT64_MAX;
+    if ((double)(now - refused_ns) > REMEMBERED * bound) return (int64_t)bound;
     const double least = BOUND_PART * bound, wanted = WORK_PART * needed_ns;
     const double limit = wanted > least ? wanted : least;
     return (int64_t)(limit < bound ? limit : bound);
 }
 
 /* Refuses a job that would wait too long, by the estimate of its completion. Caller holds the mutex. */
-static tb_status check_wait(td_scheduler *s, td_job *job, double completion_ns)
+static tb_status check_wait(td_scheduler *s, td_job *job, double completion_ns, int64_t now)
 {
     if (job->patient || job->steps == 0 || job->priority == TD_PRIORITY_LOW) return TB_OK;
     const double own = td_queue_remaining_ns(&s->queue, job);
@@ -52,8 +53,9 @@ static tb_status check_wait(td_scheduler *s, td_job *job, double completion_ns)
     const int32_t beside = s->width > job->worlds ? s->width / job->worlds : 1;
     const double turns = td_queue_turns_ns(&s->queue, job, job->account) / beside;
     const double wait = completion_ns - own > turns ? completion_ns - own : turns;
-    const double limit = (double)td_wait_limit(s->server->config, own);
+    const double limit = (double)td_wait_limit(s->server->config, s->refused_ns, now, own);
     if (wait <= limit) return TB_OK;
+    s->refused_ns = now;
     job->retry_after = 1e-9 * (wait - 0.5 * limit);
     td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
     return tb_fail(&job->error, TB_RESOURCE_EXHAUSTED,
@@ -98,7 +100,7 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now)
     const double needed = td_queue_completion_ns(&s->queue, job, job->account, now);
     const int64_t deadline = job->call != NULL ? job->call->deadline_ns : INT64_MAX;
     if (deadline == INT64_MAX || needed <= (double)(deadline - now))
-        return check_wait(s, job, needed);
+        return check_wait(s, job, needed, now);
     td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
     job->retry_after = retry_seconds(&s->queue);
     return tb_fail(error, TB_DEADLINE_EXCEEDED,

@@ -98,7 +98,7 @@ struct td_session {
     /* accepted steps that have not ended: their number, and the expected time including their
      * wait */
     atomic_int open_steps;
-    atomic_llong open_steps_ns;
+    atomic_llong open_steps_ns, refused_ns; /* refused_ns: see td_wait_limit() */
 
     td_job flush;      /* of the watchers: at most one is queued */
     td_job *loading;   /* (turn) the job that waits for a worker */

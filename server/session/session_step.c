@@ -288,8 +288,9 @@ static tb_status check_wait(td_step *step, double needed_ns, double *retry_after
     const td_config *config = s->all->server->config;
     const int64_t now = td_monotonic_ns(), wait = atomic_load(&s->open_steps_ns);
     if (wait > 0 && !step->job.patient && step->job.priority != TD_PRIORITY_LOW) {
-        const int64_t limit = td_wait_limit(config, needed_ns);
+        const int64_t limit = td_wait_limit(config, atomic_load(&s->refused_ns), now, needed_ns);
         if (wait > limit) {
+            atomic_store(&s->refused_ns, now);
             *retry_after = 1e-9 * ((double)wait - 0.5 * (double)limit);
             td_metrics_add(s->all->server->metrics, TD_METRIC_QUEUE_REFUSED, 1);
             return tb_fail(error, TB_RESOURCE_EXHAUSTED,

@@ -4,7 +4,8 @@
     overload.py [--rounds 3] [--seconds 5]
 
 Long calls (60 ms) and short ones (10 ms). Rounds of half the capacity and of ten times the
-capacity alternate; the figures are medians over the rounds. Goals: the p99 of accepted calls stays
+capacity alternate; the figures are medians over the rounds. The first second of an overload does
+not count, since a burst may wait for as long as the bound. Goals: the p99 of accepted calls stays
 below three times that at half load, the work done is at least 90 % of the capacity, a refusal comes
 within 50 ms and says when to come back, and callers of PRIORITY_HIGH that want everything leave
 others their share.
@@ -41,7 +42,7 @@ async def half_and_ten_times(
             full = await load.callers(sessions, 2, seconds)
             capacity = len(full.accepted) / full.seconds
             half = await load.arrivals(sessions, 0.5 * capacity, seconds)
-            over = await load.arrivals(sessions, load.OVERLOAD * capacity, seconds)
+            over = await load.arrivals(sessions, load.OVERLOAD * capacity, seconds, skip=1)
             report.equal((full.wrong + half.wrong + over.wrong)[:5], [], "ends of calls")
             ratios.append(load.p99(over.accepted) / load.p99(half.accepted))
             goodputs.append(len(over.accepted) / over.seconds / capacity)
