@@ -16,7 +16,7 @@
 
 GEN := $(BUILD)/generated
 PROTO_ALL := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
-# what the daemon serves: its clients have no use for the messages that it sends to a collector of spans
+# PROTO: the messages that the daemon serves. A collector of spans gets the others; clients have no use for them.
 PROTO := $(filter-out opentelemetry/%,$(PROTO_ALL))
 PROTO_C := $(PROTO_ALL:%.proto=$(GEN)/%.pb-c.c)
 PROTO_OBJECTS := $(PROTO_ALL:%.proto=$(B)/generated/%.pb-c.o)

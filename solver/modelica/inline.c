@@ -10,7 +10,7 @@
 
 enum { DEEPEST = 4, MOST_STATEMENTS = 300, MOST_VARIABLES = 2048 };
 
-/* What becomes of variables, by their number. */
+/* Replacements of the variables of a callee that is written out, by their number. */
 typedef struct mo_map {
     int32_t *variable;
     const mo_x **value; /* of a scalar, or NULL */

@@ -35,7 +35,7 @@ static bool assigns_alone(const mo_s *s, int32_t variable)
     return tb_mo_assigns(&alone, variable);
 }
 
-/* what a round assigns once, outside of its nests; NULL: nothing, or more */
+/* The only assignment of a variable in a round, outside of its nests; NULL: none, or several. */
 static const mo_s *only_assignment(const mo_s *loop, int32_t variable)
 {
     const mo_s *found = NULL;

@@ -1,4 +1,4 @@
-/* What the generations of bsp.h share: triangles, splits, trees that are kept for solids. */
+/* Parts that the generations of bsp.h share: triangles, splits, trees that are kept for solids. */
 #ifndef TB_BSP_INTERNAL_H
 #define TB_BSP_INTERNAL_H
 

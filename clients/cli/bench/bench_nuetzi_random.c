@@ -279,7 +279,7 @@ tb_status nuetzi_fill_crosscheck(const thesis_options *o, thesis_table *t, tb_er
  * shortest of each counts, since a difference of times bears the noise of both. */
 enum { LONGER_ALONE = 10 }; /* times the iterations, where step B is left out */
 
-/* What is left out of each run: all that is left out before, and one part more. */
+/* Each run leaves out the parts that the run before it leaves out, and one more. */
 static const uint32_t LEFT_OUT[] = {
     0,
     TB_PROX_STEP_B,

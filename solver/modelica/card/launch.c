@@ -305,7 +305,7 @@ static void launch_joins(mo_run *run, const mo_loaded *loaded, const mo_fold *fo
     }
 }
 
-/* What the rounds reduced to, joined with the value that each variable had before. */
+/* Joins the result of each reduction with the value that its variable had before the rounds. */
 static void take_folds(mo_run *run, mo_frame *frame, const mo_fold *fold)
 {
     mo_slot old[MO_FOLDS];

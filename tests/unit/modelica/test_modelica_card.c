@@ -1,11 +1,11 @@
 /* Kernels of the models in tests/data/modelica on a played card: the same bytes as the interpreter
  * and compiled C, and failures with their place. */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common_modelica.h"
+#include "test_util.h"
 
 static char *read_text(const char *path)
 {
@@ -270,20 +270,6 @@ START_TEST(the_report_names_the_access)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("modelica_card");
-    TCase *tests = tcase_create("card");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, models_give_the_same_bytes_on_each_back_end);
-    tcase_add_test(tests, a_kernel_fails_at_the_first_round_that_does);
-    tcase_add_test(tests, reductions_keep_the_order_of_the_rounds);
-    tcase_add_test(tests, sweeps_take_several_rounds_a_launch);
-    tcase_add_test(tests, the_report_names_the_access);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+TEST_MAIN(models_give_the_same_bytes_on_each_back_end, a_kernel_fails_at_the_first_round_that_does,
+          reductions_keep_the_order_of_the_rounds, sweeps_take_several_rounds_a_launch,
+          the_report_names_the_access)

@@ -1,12 +1,12 @@
 /* Generated integrators: one step's factor of each method for x' = k x, implicit Euler for stiff,
  * coupled and nonlinear rates, and functions that are no rates. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common_modelica.h"
+#include "test_util.h"
 
 static tb_function_value three(double a, double b, double c)
 {
@@ -112,17 +112,5 @@ START_TEST(functions_that_are_no_rates_are_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("modelica_integrate");
-    TCase *tests = tcase_create("integrate");
-    tcase_add_test(tests, each_method_has_its_factor);
-    tcase_add_test(tests, implicit_euler_bears_stiff_and_nonlinear_rates);
-    tcase_add_test(tests, functions_that_are_no_rates_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+TEST_MAIN(each_method_has_its_factor, implicit_euler_bears_stiff_and_nonlinear_rates,
+          functions_that_are_no_rates_are_refused)

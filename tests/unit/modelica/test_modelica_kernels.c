@@ -1,6 +1,5 @@
 /* Generated kernels on a played card: reductions side by side, calls inside of loops, kernels that are
  * compiled once, and machine code that is kept. */
-#include <check.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "common_modelica.h"
+#include "test_util.h"
 
 enum { MOST_OUTPUTS = 8 };
 
@@ -313,22 +313,7 @@ START_TEST(machine_code_outlives_its_program)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("modelica_kernels");
-    TCase *tests = tcase_create("kernels");
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, sums_of_arrays_are_trees_on_each_back_end);
-    tcase_add_test(tests, extremes_are_those_of_the_order);
-    tcase_add_test(tests, sums_in_kernels_keep_their_order);
-    tcase_add_test(tests, the_analysis_sees_through_calls);
-    tcase_add_test(tests, integrators_take_several_steps_a_launch);
-    tcase_add_test(tests, kernels_that_do_the_same_are_compiled_once);
-    tcase_add_test(tests, machine_code_outlives_its_program);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+TEST_MAIN(sums_of_arrays_are_trees_on_each_back_end, extremes_are_those_of_the_order,
+          sums_in_kernels_keep_their_order, the_analysis_sees_through_calls,
+          integrators_take_several_steps_a_launch, kernels_that_do_the_same_are_compiled_once,
+          machine_code_outlives_its_program)

@@ -1,5 +1,4 @@
 /* The table of cases.h, by the interpreter and by compiled C. */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 
 #include "modelica/cases.h"
 #include "common_modelica.h"
+#include "test_util.h"
 
 typedef struct table_case {
     int number;
@@ -106,18 +106,4 @@ START_TEST(rows_below_zero_are_refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("modelica_table");
-    TCase *tests = tcase_create("table");
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, interpreter_gives_the_table);
-    tcase_add_test(tests, compiled_code_gives_the_table);
-    tcase_add_test(tests, rows_below_zero_are_refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+TEST_MAIN(interpreter_gives_the_table, compiled_code_gives_the_table, rows_below_zero_are_refused)
