@@ -49,7 +49,8 @@ class Browser:
         flags = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--no-first-run"]
         flags += ["--disable-extensions", "--disable-background-networking", "--mute-audio"]
         flags += ["--disable-component-update", "--hide-scrollbars", "--remote-debugging-pipe"]
-        flags += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        # WebGL by SwiftShader; the page is composed as on any machine without a graphics card
+        flags += ["--enable-unsafe-swiftshader"]
         (commands, self._send), (self._receive, answers) = os.pipe(), os.pipe()
         launcher = [sys.executable, "-c", LAUNCH, str(commands), str(answers)]
         self._folder.mkdir(parents=True)
