@@ -267,6 +267,13 @@ typedef struct tb_parameters {
      * used. A body without mass in the scene has no inertia to scale: its mass must be 0 */
     double *mass;
     double *gain, *bias; /* actuators x 3, as in tb_actuator_def; not of a muscle */
+    /* joints: of every dof of the joint, >= 0, as in tb_joint_def: N s/m or N m s; N or N m. A free
+     * joint that the scene gives no damping takes none */
+    double *damping, *dry_friction;
+    /* shapes x 3, m: as in tb_shape_def, > 0, unused numbers 0. Of spheres, capsules, cylinders, boxes
+     * and ellipsoids; planes, meshes and height fields keep theirs, and so do all shapes of a
+     * model with soft bodies or with ellipsoids in a fluid. Mass and inertia stay as they are */
+    double *size;
 } tb_parameters;
 
 /* Sets complete arrays; an array that is NULL: the present values stay; without parameters: back to

@@ -206,7 +206,7 @@ void td_simulation_reset(td_call *call, td_request *request)
 
 /* ---- SetParameters, GetParameters ---- */
 
-enum { PARAMETERS = 4 };
+enum { PARAMETERS = 7 };
 
 /* One parameter: numbers of each world for some elements. */
 typedef struct new_parameter {
@@ -218,19 +218,22 @@ typedef struct new_parameter {
     double *now, *before; /* all elements of a world, and of the world before it */
 } new_parameter;
 
-/* The four parameters with room for the numbers of two worlds. */
+/* The parameters with room for the numbers of two worlds. */
 static bool lay_out_parameters(td_wire *wire, const tb_model *model,
                                new_parameter parameters[PARAMETERS])
 {
     const tb_model_counts n = tb_model_count(model);
-    static const char *const names[PARAMETERS] = {"friction", "mass", "gain", "bias"};
-    const int32_t elements[PARAMETERS] = {n.shapes, n.bodies, n.actuators, n.actuators};
+    static const char *const names[PARAMETERS] = {"friction", "mass",         "gain", "bias",
+                                                  "damping",  "dry_friction", "size"};
+    const int32_t elements[PARAMETERS] = {n.shapes, n.bodies, n.actuators, n.actuators,
+                                          n.joints, n.joints, n.shapes};
+    const int32_t numbers[PARAMETERS] = {1, 1, 3, 3, 1, 1, 3};
     memset(parameters, 0, PARAMETERS * sizeof *parameters);
     for (int i = 0; i < PARAMETERS; i++) {
         new_parameter *p = &parameters[i];
         p->name = names[i];
         p->elements = elements[i];
-        p->numbers = i < 2 ? 1 : 3;
+        p->numbers = numbers[i];
         const size_t bytes = ((size_t)p->elements * (size_t)p->numbers + 1) * sizeof(double);
         p->now = td_wire_take(wire, bytes);
         p->before = td_wire_take(wire, bytes);
@@ -268,8 +271,8 @@ static tb_status read_parameters(td_session *s, td_wire *wire,
 {
     if (!lay_out_parameters(wire, s->scene->model, parameters))
         return tb_fail_memory(error, 0, "parameters");
-    const Tribo__V1__Parameter *const messages[PARAMETERS] = {m->friction, m->mass, m->gain,
-                                                              m->bias};
+    const Tribo__V1__Parameter *const messages[PARAMETERS] = {
+        m->friction, m->mass, m->gain, m->bias, m->damping, m->dry_friction, m->size};
     tb_status status = td_wire_read_mask(m->mask, "mask", s->worlds, mask, error);
     for (int i = 0; i < PARAMETERS && status == TB_OK; i++) {
         parameters[i].message = messages[i];
@@ -278,13 +281,20 @@ static tb_status read_parameters(td_session *s, td_wire *wire,
     return status;
 }
 
+/* The arrays that hold the values of a world. */
+static tb_parameters values_now(const new_parameter parameters[PARAMETERS])
+{
+    return (tb_parameters){parameters[0].now, parameters[1].now, parameters[2].now,
+                           parameters[3].now, parameters[4].now, parameters[5].now,
+                           parameters[6].now};
+}
+
 /* Writes the world's values, with those of the request, to `now`; true if all are those of the
  * world before. */
 static bool take_values(const tb_state *present, new_parameter parameters[PARAMETERS],
                         int32_t world)
 {
-    const tb_parameters into = {parameters[0].now, parameters[1].now, parameters[2].now,
-                                parameters[3].now};
+    const tb_parameters into = values_now(parameters);
     bool same = true;
     tb_state_parameters(present, &into);
     for (int i = 0; i < PARAMETERS; i++) {
@@ -314,8 +324,7 @@ static tb_status make_carriers(td_session *s, new_parameter parameters[PARAMETER
         if (!td_wire_masked_in(mask, w)) continue;
         if (take_values(from_scene ? plain : s->states[w], parameters, w) && !first) continue;
         first = false;
-        const tb_parameters values = {parameters[0].now, parameters[1].now, parameters[2].now,
-                                      parameters[3].now};
+        const tb_parameters values = values_now(parameters);
         status = tb_state_create(s->scene->model, &carriers[w], error);
         if (status == TB_OK) status = tb_state_set_parameters(carriers[w], &values, error);
     }
@@ -386,16 +395,21 @@ static void get_parameters(td_session *s, td_call *call, td_request *request)
     Tribo__V1__GetParametersResponse response = TRIBO__V1__GET_PARAMETERS_RESPONSE__INIT;
     const tb_model_counts n = tb_model_count(s->scene->model);
     const size_t worlds = (size_t)s->worlds, shapes = (size_t)n.shapes, bodies = (size_t)n.bodies,
-                 gains = 3 * (size_t)n.actuators;
+                 gains = 3 * (size_t)n.actuators, joints = (size_t)n.joints;
     (void)request;
     td_wire wire = td_wire_borrow(s->all);
     const tb_parameters all = {td_wire_take(&wire, worlds * shapes * sizeof(double)),
                                td_wire_take(&wire, worlds * bodies * sizeof(double)),
                                td_wire_take(&wire, worlds * gains * sizeof(double)),
-                               td_wire_take(&wire, worlds * gains * sizeof(double))};
+                               td_wire_take(&wire, worlds * gains * sizeof(double)),
+                               td_wire_take(&wire, worlds * joints * sizeof(double)),
+                               td_wire_take(&wire, worlds * joints * sizeof(double)),
+                               td_wire_take(&wire, worlds * 3 * shapes * sizeof(double))};
     for (size_t w = 0; w < worlds && !wire.failed; w++) {
         const tb_parameters row = {all.friction + w * shapes, all.mass + w * bodies,
-                                   all.gain + w * gains, all.bias + w * gains};
+                                   all.gain + w * gains,      all.bias + w * gains,
+                                   all.damping + w * joints,  all.dry_friction + w * joints,
+                                   all.size + w * 3 * shapes};
         tb_state_parameters(s->states[w], &row);
     }
     if (!wire.failed) {
@@ -403,6 +417,9 @@ static void get_parameters(td_session *s, td_call *call, td_request *request)
         response.mass = parameter_array(&wire, all.mass, s->worlds, n.bodies, 1);
         response.gain = parameter_array(&wire, all.gain, s->worlds, n.actuators, 3);
         response.bias = parameter_array(&wire, all.bias, s->worlds, n.actuators, 3);
+        response.damping = parameter_array(&wire, all.damping, s->worlds, n.joints, 1);
+        response.dry_friction = parameter_array(&wire, all.dry_friction, s->worlds, n.joints, 1);
+        response.size = parameter_array(&wire, all.size, s->worlds, n.shapes, 3);
     }
     td_call_reply_bounded(call, &response.base, wire.failed, "");
     td_wire_return(s->all, &wire);

@@ -70,9 +70,11 @@ tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb
 
 /* Numbers of a model that its variants may change, each array complete. */
 typedef struct tb_model_values {
-    const double *friction;    /* shapes: mu of the shape's surface */
-    const double *mass;        /* bodies, kg */
-    const double *gain, *bias; /* actuators x 3, as in tb_actuator_def */
+    const double *friction;               /* shapes: mu of the shape's surface */
+    const double *mass;                   /* bodies, kg */
+    const double *gain, *bias;            /* actuators x 3, as in tb_actuator_def */
+    const double *damping, *dry_friction; /* joints: of every dof of the joint */
+    const double *size;                   /* shapes x 3: of shapes without an asset */
 } tb_model_values;
 
 /* Makes a variant with these values, in the numbers that a scene written with them compiles to; the

@@ -234,6 +234,8 @@ tb_status tb_compile_fluid(tb_compiler *compiler);     /* parts with fluid force
 tb_status
 tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
 
+/* Radius of the ball around the body origin that holds a shape without an asset, m. */
+double tb_primitive_reach(tb_shape_type type, const tb_pose *pose, const double size[3]);
 /* Computes the constant inverses of a single free body; false if its inertia has none. */
 bool tb_tree_invert(tb_model_tree *tree, const tb_model_body *body, double armature);
 /* Period of a position servo about one axis of a rotation, whose target is defined up to whole

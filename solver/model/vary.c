@@ -151,12 +151,33 @@ static bool gains_differ(const tb_model *m, const tb_model_values *values)
     return false;
 }
 
-static bool take_friction(tb_model *v, const tb_model_values *values)
+static bool joints_differ(const tb_model *m, const tb_model_values *values)
+{
+    DIFFERS(m->number_of_dofs, values->damping[m->dofs[i].joint], m->dofs[i].damping)
+    DIFFERS(m->number_of_dofs, values->dry_friction[m->dofs[i].joint], m->dofs[i].dry_friction)
+    return false;
+}
+
+static bool sizes_differ(const tb_model *m, const tb_model_values *values)
+{
+    DIFFERS(3 * m->number_of_shapes, values->size[i], m->shapes[i / 3].size[i % 3])
+    return false;
+}
+
+static bool take_shapes(tb_model *v, const tb_model_values *values)
 {
     tb_model_shape *shapes = copy(v, v->shapes, v->number_of_shapes, sizeof *shapes);
     if (shapes == NULL) return false;
-    for (int32_t i = 0; i < v->number_of_shapes; i++)
-        shapes[i].surface.friction = values->friction[i];
+    for (int32_t i = 0; i < v->number_of_shapes; i++) {
+        tb_model_shape *shape = &shapes[i];
+        shape->surface.friction = values->friction[i];
+        const double *size = values->size + 3 * (size_t)i;
+        if (memcmp(shape->size, size, sizeof shape->size) == 0) continue;
+        const tb_pose pose = {tb_v3_load(shape->position),
+                              tb_q_matrix(tb_q_load(shape->orientation))};
+        memcpy(shape->size, size, sizeof shape->size);
+        shape->reach = tb_primitive_reach(shape->type, &pose, size);
+    }
     v->shapes = shapes;
     return true;
 }
@@ -201,12 +222,29 @@ static bool take_gains(tb_model *v, const tb_model_values *values)
     return true;
 }
 
+static bool take_joints(tb_model *v, const tb_model_values *values)
+{
+    tb_model_dof *dofs = copy(v, v->dofs, v->number_of_dofs, sizeof *dofs);
+    int32_t *dry = tb_arena_take_array(&v->arena, (size_t)v->number_of_dofs + 1, sizeof *dry);
+    if (dofs == NULL || dry == NULL) return false;
+    v->number_of_dry_dofs = 0;
+    for (int32_t i = 0; i < v->number_of_dofs; i++) {
+        dofs[i].damping = values->damping[dofs[i].joint];
+        dofs[i].dry_friction = values->dry_friction[dofs[i].joint];
+        if (dofs[i].dry_friction > 0) dry[v->number_of_dry_dofs++] = i;
+    }
+    v->dofs = dofs;
+    v->dry_dofs = dry;
+    return true;
+}
+
 /* The variant's hash: of the model's and all values. */
 static bool name_by_values(tb_model *v, const tb_model_values *values)
 {
     const size_t shapes = (size_t)v->number_of_shapes, bodies = (size_t)v->number_of_bodies,
-                 gains = 3 * (size_t)v->number_of_actuators;
-    double *key = tb_arena_take_array(&v->arena, 8 + shapes + bodies + 2 * gains, sizeof *key);
+                 gains = 3 * (size_t)v->number_of_actuators, joints = (size_t)v->number_of_joints;
+    double *key = tb_arena_take_array(&v->arena, 8 + 4 * shapes + bodies + 2 * gains + 2 * joints,
+                                      sizeof *key);
     if (key == NULL) return false;
     double *end = key + 8; /* behind 64 characters */
     memcpy(key, v->sha256, 64);
@@ -217,6 +255,11 @@ static bool name_by_values(tb_model *v, const tb_model_values *values)
     if (gains > 0) memcpy(end, values->gain, gains * sizeof *end);
     if (gains > 0) memcpy(end + gains, values->bias, gains * sizeof *end);
     end += 2 * gains;
+    if (joints > 0) memcpy(end, values->damping, joints * sizeof *end);
+    if (joints > 0) memcpy(end + joints, values->dry_friction, joints * sizeof *end);
+    end += 2 * joints;
+    if (shapes > 0) memcpy(end, values->size, 3 * shapes * sizeof *end);
+    end += 3 * shapes;
     tb_sha256_hex(key, (size_t)(end - key) * sizeof *key, v->sha256);
     return true;
 }
@@ -225,14 +268,16 @@ tb_status tb_model_vary_values(const tb_model *model, const tb_model_values *val
                                tb_model **variant, tb_error *error)
 {
     *variant = NULL;
-    const bool friction = friction_differs(model, values), mass = mass_differs(model, values),
-               gains = gains_differ(model, values);
-    if (!friction && !mass && !gains) return TB_OK;
+    const bool shapes = friction_differs(model, values) || sizes_differ(model, values),
+               mass = mass_differs(model, values), gains = gains_differ(model, values),
+               joints = joints_differ(model, values);
+    if (!shapes && !mass && !gains && !joints) return TB_OK;
     tb_model *v = borrow(model);
     if (v == NULL) return tb_fail_memory(error, sizeof *v, "a variant of a model");
     tb_status status = mass ? take_masses(v, values, error) : TB_OK;
-    if (status == TB_OK && ((friction && !take_friction(v, values)) ||
-                            (gains && !take_gains(v, values)) || !name_by_values(v, values)))
+    if (status == TB_OK &&
+        ((shapes && !take_shapes(v, values)) || (gains && !take_gains(v, values)) ||
+         (joints && !take_joints(v, values)) || !name_by_values(v, values)))
         status = tb_fail_memory(error, 0, "a variant of a model");
     if (status == TB_OK)
         *variant = v;

@@ -194,13 +194,15 @@ const tb_model *tb_variant_origin(const tb_state *state);
 tb_state_variant *tb_variant_share(tb_state_variant *variant); /* NULL is fine */
 void tb_variant_release(tb_state_variant *variant);
 /* Numbers that keep the parameters of a state's variant in a snapshot, and the numbers themselves:
- * friction, masses, gains, biases. */
+ * friction, masses, gains, biases, damping and dry friction of joints, sizes of shapes. The first
+ * numbers, up to biases, are all that older snapshots have. */
 size_t tb_variant_numbers(const tb_model *model);
+size_t tb_variant_first_numbers(const tb_model *model);
 void tb_variant_write(const tb_state *state, double *numbers);
-/* A variant for numbers of a snapshot of the state's model; *variant is NULL where they are the
- * model's own. DATA_LOSS for numbers out of range. */
-tb_status tb_variant_read(const tb_state *state, const void *numbers, tb_state_variant **variant,
-                          tb_error *error);
+/* A variant for the first `count` numbers, of a snapshot of the state's model; *variant is NULL where
+ * they are the model's own. DATA_LOSS for numbers out of range. */
+tb_status tb_variant_read(const tb_state *state, const void *numbers, size_t count,
+                          tb_state_variant **variant, tb_error *error);
 /* Takes over the variant (NULL: the model itself). The state's numbers must be on the host. */
 void tb_variant_set(tb_state *state, tb_state_variant *variant);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,3 +148,66 @@ def test_a_restart_of_the_daemon_keeps_them(client: tribo.Client, tmp_path: Path
         assert expected.q is not None
         assert answer.q.tobytes() == expected.q.tobytes()
         session.delete()
+
+
+JOINTS = """
+<mujoco><option timestep='0.002'/><worldbody>
+ <geom name='floor' type='plane' size='5 5 1'/>
+ <body name='arm' pos='0 0 1'>
+  <joint name='elbow' axis='0 1 0' damping='{damping}' frictionloss='{dry}'/>
+  <inertial pos='0.2 0 0' mass='1' diaginertia='0.01 0.01 0.01'/>
+  <geom name='rod' type='capsule' size='0.02 0.1' contype='0' conaffinity='0'/></body>
+ <body name='box' pos='1 0 0.2'><freejoint/>
+  <inertial pos='0 0 0' mass='1' diaginertia='.01 .01 .01'/>
+  <geom name='box' type='box' size='0.1 0.1 {height}'/></body>
+</worldbody></mujoco>"""
+
+
+def test_joints_and_sizes_are_those_of_a_scene_written_with_them(client: tribo.Client) -> None:
+    values = [(0.1, 0.0, 0.1), (2.0, 0.0, 0.1), (0.1, 0.5, 0.1), (0.1, 0.0, 0.15)]
+    damping, dry, heights = (np.array(column) for column in zip(*values))
+    plain = client.load(JOINTS.format(damping=0.1, dry=0, height=0.1).encode(), name="arm.xml")
+    sizes = np.stack([np.full(4, 0.1), np.full(4, 0.1), heights], axis=1)
+    with client.create_session(plain, worlds=4) as session:
+        session.set_parameters(
+            damping={"elbow": damping}, dry_friction={"elbow": dry}, size={"box": sizes}
+        )
+        told = session.parameters()
+        np.testing.assert_array_equal(told.damping_of("elbow"), damping)
+        np.testing.assert_array_equal(told.dry_friction_of("elbow"), dry)
+        np.testing.assert_array_equal(told.size_of("box")[:, 0], sizes)
+        answer = session.step(500)
+        with pytest.raises(tribo.InvalidArgumentError, match="but only spheres"):
+            session.set_parameters(size={"floor": [1, 1, 1]})
+    assert answer.q is not None
+    # the box rests on half its height
+    np.testing.assert_allclose(answer.q[:, 3], heights, atol=1e-4)
+    for world, (d, f, h) in enumerate(values):
+        written = client.load(JOINTS.format(damping=d, dry=f, height=h).encode(), name="arm.xml")
+        with client.create_session(written) as alone:
+            found = alone.step(500).q
+        assert found is not None
+        assert answer.q[world].tobytes() == found[0].tobytes(), (d, f, h)
+
+
+def test_worlds_in_the_process_take_joints_and_sizes() -> None:
+    pytest.importorskip("cffi")
+    local = pytest.importorskip("tribo.local")
+    try:
+        local.library()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+
+    def worlds(damping: float, dry: float, height: float, count: int = 1) -> Any:
+        text = JOINTS.format(damping=damping, dry=dry, height=height)
+        return local.Worlds(local.Model(text.encode(), name="arm.xml"), count)
+
+    made = worlds(0.1, 0, 0.1, 2)
+    made.set_parameters(
+        damping={"elbow": [0.1, 2]}, dry_friction={"elbow": 0.3}, size={"box": [0.1, 0.1, 0.15]}
+    )
+    assert made.states[1].parameters()["damping"].tolist() == [2, 0]
+    found = made.step(300).q
+    for world, damping in enumerate((0.1, 2)):
+        alone = worlds(damping, 0.3, 0.15).step(300).q
+        assert found[world].tobytes() == alone[0].tobytes()

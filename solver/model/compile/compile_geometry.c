@@ -40,24 +40,31 @@ static double farthest_corner(const tb_pose *pose, const double centre[3], const
     return farthest(pose, corners, 8);
 }
 
-static double reach_of(const tb_scene *scene, const tb_shape_def *shape)
+double tb_primitive_reach(tb_shape_type type, const tb_pose *pose, const double s[3])
 {
     static const double origin[3] = {0, 0, 0};
-    const tb_pose pose = {tb_v3_load(shape->position), tb_q_matrix(tb_q_load(shape->orientation))};
-    const double offset = tb_v3_length(pose.position), *s = shape->size;
-    switch (shape->type) {
+    const double offset = tb_v3_length(pose->position);
+    switch (type) {
     case TB_SHAPE_SPHERE: return offset + s[0];
     case TB_SHAPE_CAPSULE: {
         const double ends[6] = {0, 0, s[1], 0, 0, -s[1]};
-        return farthest(&pose, ends, 2) + s[0];
+        return farthest(pose, ends, 2) + s[0];
     }
     case TB_SHAPE_CYLINDER: return offset + sqrt(s[0] * s[0] + s[1] * s[1]);
-    case TB_SHAPE_BOX: return farthest_corner(&pose, origin, s);
+    case TB_SHAPE_BOX: return farthest_corner(pose, origin, s);
     case TB_SHAPE_ELLIPSOID: return offset + tb_max(s[0], tb_max(s[1], s[2]));
+    default: return UNBOUNDED_M;
+    }
+}
+
+static double reach_of(const tb_scene *scene, const tb_shape_def *shape)
+{
+    const tb_pose pose = {tb_v3_load(shape->position), tb_q_matrix(tb_q_load(shape->orientation))};
+    switch (shape->type) {
     case TB_SHAPE_CONVEX:
     case TB_SHAPE_MESH: {
         const tb_mesh_def *mesh = &scene->meshes[scene_index(shape->asset)];
-        return farthest(&pose, mesh->vertices, mesh->number_of_vertices) + s[0];
+        return farthest(&pose, mesh->vertices, mesh->number_of_vertices) + shape->size[0];
     }
     case TB_SHAPE_HEIGHT_FIELD: {
         const tb_height_field_def *field = &scene->height_fields[scene_index(shape->asset)];
@@ -68,7 +75,7 @@ static double reach_of(const tb_scene *scene, const tb_shape_def *shape)
         const double half[3] = {field->half_x, field->half_y, 0.5 * (highest + field->base)};
         return farthest_corner(&pose, centre, half);
     }
-    default: return UNBOUNDED_M;
+    default: return tb_primitive_reach(shape->type, &pose, shape->size);
     }
 }
 

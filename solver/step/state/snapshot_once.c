@@ -10,11 +10,15 @@
 
 /* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the
  * end; 5: parameters behind the contacts; 6: Newton's pull in the history, without and (7) with
- * parameters; 8, 9: the same two with soft bodies. Before 6 the numbers were fewer. */
+ * parameters; 8, 9: the same two with soft bodies; 10, 11: parameters with joints and sizes, without
+ * and with soft bodies. Before 6 the numbers were fewer. */
 enum {
     SNAPSHOT_VERSION = 6,
-    SNAPSHOT_WITH_PARAMETERS = 7,
-    SNAPSHOT_WITH_SOFT = 2, /* more than the same without */
+    SNAPSHOT_FIRST_PARAMETERS = 7,
+    SNAPSHOT_SOFT = 8,
+    SNAPSHOT_SOFT_FIRST_PARAMETERS = 9,
+    SNAPSHOT_PARAMETERS = 10,
+    SNAPSHOT_SOFT_PARAMETERS = 11,
     HASHED_VERSION = 3
 };
 static const uint64_t HASH_START = 0xcbf29ce484222325u;
@@ -43,8 +47,10 @@ static snapshot_header make_header(const tb_state *s)
     snapshot_header h;
     memset(&h, 0, sizeof h);
     memcpy(h.magic, SNAPSHOT_MAGIC, sizeof h.magic);
-    h.version = s->variant ? SNAPSHOT_WITH_PARAMETERS : SNAPSHOT_VERSION;
-    if (s->soft) h.version += SNAPSHOT_WITH_SOFT;
+    if (s->soft)
+        h.version = s->variant ? SNAPSHOT_SOFT_PARAMETERS : SNAPSHOT_SOFT;
+    else
+        h.version = s->variant ? SNAPSHOT_PARAMETERS : SNAPSHOT_VERSION;
     h.status = (uint32_t)s->status;
     memcpy(h.sha256, tb_variant_origin(s)->sha256, sizeof h.sha256);
     h.number_of_numbers = s->number_of_numbers;
@@ -52,6 +58,24 @@ static snapshot_header make_header(const tb_state *s)
     h.time = s->time;
     h.steps = s->steps;
     return h;
+}
+
+static bool version_has_soft(uint32_t version)
+{
+    return version == SNAPSHOT_SOFT || version == SNAPSHOT_SOFT_FIRST_PARAMETERS ||
+           version == SNAPSHOT_SOFT_PARAMETERS;
+}
+
+/* Numbers of parameters in a snapshot. */
+static size_t numbers_of_parameters(uint32_t version, const tb_model *origin)
+{
+    switch (version) {
+    case SNAPSHOT_FIRST_PARAMETERS:
+    case SNAPSHOT_SOFT_FIRST_PARAMETERS: return tb_variant_first_numbers(origin);
+    case SNAPSHOT_PARAMETERS:
+    case SNAPSHOT_SOFT_PARAMETERS: return tb_variant_numbers(origin);
+    default: return 0;
+    }
 }
 
 /* FNV-1a over 64-bit words. Every step is a bijection of the hash, so a change of one word always
@@ -145,8 +169,8 @@ static tb_status restore_rigid(tb_state *state, const snapshot_header *h,
 {
     const tb_model *origin = tb_variant_origin(state);
     const size_t numbers = state->number_of_numbers * sizeof(double);
-    const size_t parameters =
-        h->version == SNAPSHOT_WITH_PARAMETERS ? tb_variant_numbers(origin) * sizeof(double) : 0;
+    const size_t count = numbers_of_parameters(h->version, origin);
+    const size_t parameters = count * sizeof(double);
     if (h->number_of_numbers != state->number_of_numbers || h->number_of_contacts > INT32_MAX ||
         size != sizeof *h + numbers + parameters +
                     (size_t)h->number_of_contacts * sizeof(tb_contact_record))
@@ -163,7 +187,8 @@ static tb_status restore_rigid(tb_state *state, const snapshot_header *h,
     }
     tb_state_variant *variant = NULL;
     tb_status status = TB_OK;
-    if (parameters) status = tb_variant_read(state, bytes + size - parameters, &variant, error);
+    if (parameters)
+        status = tb_variant_read(state, bytes + size - parameters, count, &variant, error);
     if (status != TB_OK) return status;
     if (tb_state_replace_contacts(state, (int32_t)h->number_of_contacts) != TB_OK) {
         tb_variant_release(variant);
@@ -192,13 +217,11 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
     memcpy(&h, bytes, sizeof h);
     if (memcmp(h.magic, SNAPSHOT_MAGIC, sizeof h.magic) != 0)
         return tb_fail(error, TB_DATA_LOSS, "not a snapshot");
-    const uint32_t newest = SNAPSHOT_WITH_PARAMETERS + SNAPSHOT_WITH_SOFT;
-    if (h.version < SNAPSHOT_VERSION || h.version > newest)
+    if (h.version < SNAPSHOT_VERSION || h.version > SNAPSHOT_SOFT_PARAMETERS)
         return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "snapshot version %u, this build reads %d to %u", h.version,
-                       SNAPSHOT_VERSION, newest);
-    const bool has_soft = h.version > SNAPSHOT_WITH_PARAMETERS;
-    if (has_soft) h.version -= SNAPSHOT_WITH_SOFT;
+                       "snapshot version %u, this build reads %d to %d", h.version,
+                       SNAPSHOT_VERSION, SNAPSHOT_SOFT_PARAMETERS);
+    const bool has_soft = version_has_soft(h.version);
     uint64_t checksum = 0;
     if (size < sizeof h + sizeof checksum)
         return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);

@@ -175,8 +175,8 @@ static void check_restart(size_t at, uint32_t number, bool sealed, tb_status exp
 START_TEST(a_checkpoint_of_another_format_is_refused_after_a_restart)
 {
     check_restart(STORED_FORMAT, 7, true, TB_FAILED_PRECONDITION, "format 7, this build reads 1");
-    check_restart(STORED_WORLD + WORLD_FORMAT, 10, true, TB_FAILED_PRECONDITION,
-                  "version 10, this build reads 6 to 9");
+    check_restart(STORED_WORLD + WORLD_FORMAT, 12, true, TB_FAILED_PRECONDITION,
+                  "version 12, this build reads 6 to 11");
 }
 END_TEST
 

@@ -2,32 +2,57 @@
  * and in a batch, and its snapshots and forks go on with them. */
 #include "test_util.h"
 
+#include "step/step.h"
+
 /* A gripper's finger pushes a box over the floor; a ball with armature lies beside. */
 static const char SCENE[] =
     "<mujoco><option timestep='0.002'/><worldbody>"
     "<geom name='floor' type='plane' size='5 5 1' friction='%.17g'/>"
     "<body name='box' pos='0.3 0 0.05'><freejoint/><inertial pos='0 0 0' mass='%.17g' "
     "diaginertia='%.17g %.17g %.17g'/>"
-    "<geom name='box' type='box' size='0.05 0.05 0.05' friction='%.17g'/></body>"
+    "<geom name='box' type='box' size='%.17g %.17g %.17g' friction='%.17g'/></body>"
     "<body name='finger' pos='0 0 0.05'><joint name='push' type='slide' axis='1 0 0'/>"
     "<inertial pos='0.01 0 0' mass='%.17g' diaginertia='%.17g %.17g %.17g'/>"
-    "<geom type='capsule' size='0.02 0.02' friction='0.1'/>"
-    "<body name='tip' pos='0.05 0 0'><joint name='bend' axis='0 1 0' damping='0.01'/>"
+    "<geom type='capsule' size='%.17g %.17g' friction='0.1'/>"
+    "<body name='tip' pos='0.05 0 0'><joint name='bend' axis='0 1 0' damping='%.17g' "
+    "frictionloss='%.17g'/>"
     "<inertial pos='0 0 0' mass='0.1' diaginertia='1e-4 1e-4 1e-4'/>"
     "<geom size='0.02' friction='0.2'/></body></body>"
-    "<body name='ball' pos='0 1 0.1'><freejoint/><geom size='0.1' mass='1' friction='0.3'/></body>"
+    "<body name='ball' pos='0 1 0.1'><joint name='roll' type='free' damping='%.17g' "
+    "frictionloss='%.17g'/><geom size='0.1' mass='1' friction='0.3'/></body>"
     "</worldbody><actuator>"
     "<general name='push' joint='push' biastype='affine' gainprm='%.17g' biasprm='0 %.17g %.17g'/>"
     "<motor joint='bend' gear='0.1'/></actuator></mujoco>";
 
 typedef struct values {
     double floor, box_friction, box_mass, finger_mass, gain, damping;
+    double bend_damping, bend_dry, ball_damping, ball_dry; /* of joints */
+    double box[3], finger[2];                              /* sizes */
 } values;
 
-static const values WRITTEN = {0.5, 0.2, 1, 0.5, 40, 4};
-static const values OTHERS[] = {{0.1, 0.05, 1, 0.5, 40, 4},      {0.5, 0.2, 2.7, 0.5, 40, 4},
-                                {0.5, 0.2, 1, 0.31, 40, 4},      {0.5, 0.2, 1, 0.5, 93.5, 1.3},
-                                {0.9, 1.1, 0.37, 0.77, 71, 9.3}, {0.5, 0.2, 1, 0.5, 40, 4}};
+#define BOX                                                                                        \
+    {                                                                                              \
+        0.05, 0.05, 0.05                                                                           \
+    }
+#define FINGER                                                                                     \
+    {                                                                                              \
+        0.02, 0.02                                                                                 \
+    }
+
+static const values WRITTEN = {0.5, 0.2, 1, 0.5, 40, 4, 0.01, 0, 0.05, 0, BOX, FINGER};
+static const values OTHERS[] = {
+    {0.1, 0.05, 1, 0.5, 40, 4, 0.01, 0, 0.05, 0, BOX, FINGER},
+    {0.5, 0.2, 2.7, 0.5, 40, 4, 0.01, 0, 0.05, 0, BOX, FINGER},
+    {0.5, 0.2, 1, 0.31, 40, 4, 0.01, 0, 0.05, 0, BOX, FINGER},
+    {0.5, 0.2, 1, 0.5, 93.5, 1.3, 0.01, 0, 0.05, 0, BOX, FINGER},
+    {0.9, 1.1, 0.37, 0.77, 71, 9.3, 0.02, 0.003, 0.1, 0.05, {0.06, 0.04, 0.03}, {0.025, 0.001}},
+    {0.5, 0.2, 1, 0.5, 40, 4, 0.3, 0, 0.05, 0, BOX, FINGER},
+    {0.5, 0.2, 1, 0.5, 40, 4, 0.01, 0.02, 0.05, 0, BOX, FINGER},
+    {0.5, 0.2, 1, 0.5, 40, 4, 0.01, 0, 0.7, 0, BOX, FINGER},
+    {0.5, 0.2, 1, 0.5, 40, 4, 0.01, 0, 0.05, 0.2, BOX, FINGER},
+    {0.5, 0.2, 1, 0.5, 40, 4, 0.01, 0, 0.05, 0, {0.05, 0.05, 0.07}, FINGER},
+    {0.5, 0.2, 1, 0.5, 40, 4, 0.01, 0, 0.05, 0, {0.15, 0.05, 0.05}, {0.03, 0.05}},
+    {0.5, 0.2, 1, 0.5, 40, 4, 0.01, 0, 0.05, 0, BOX, FINGER}};
 enum { NUMBER_OF_OTHERS = sizeof OTHERS / sizeof *OTHERS, STEPS = 300, COUNT = 8 };
 
 /* The scene's inertia times the ratio of masses, rounded as parameters round it. */
@@ -36,8 +61,9 @@ static tb_model *written(values v)
     char text[4096];
     const double box = v.box_mass / WRITTEN.box_mass, finger = v.finger_mass / WRITTEN.finger_mass;
     snprintf(text, sizeof text, SCENE, v.floor, v.box_mass, 2e-3 * box, 3e-3 * box, 4e-3 * box,
-             v.box_friction, v.finger_mass, 1e-3 * finger, 2e-3 * finger, 3e-3 * finger, v.gain,
-             -v.gain, -v.damping);
+             v.box[0], v.box[1], v.box[2], v.box_friction, v.finger_mass, 1e-3 * finger,
+             2e-3 * finger, 3e-3 * finger, v.finger[0], v.finger[1], v.bend_damping, v.bend_dry,
+             v.ball_damping, v.ball_dry, v.gain, -v.gain, -v.damping);
     tb_error error = {0};
     tb_scene *scene = NULL;
     tb_model *model = NULL;
@@ -49,11 +75,13 @@ static tb_model *written(values v)
 
 typedef struct numbers {
     double friction[COUNT], mass[COUNT], gain[3 * COUNT], bias[3 * COUNT];
+    double damping[COUNT], dry_friction[COUNT], size[3 * COUNT];
 } numbers;
 
 static tb_parameters arrays(numbers *n)
 {
-    return (tb_parameters){n->friction, n->mass, n->gain, n->bias};
+    return (tb_parameters){n->friction, n->mass,         n->gain, n->bias,
+                           n->damping,  n->dry_friction, n->size};
 }
 
 static numbers read(const tb_state *state)
@@ -77,6 +105,14 @@ static void set(tb_state *state, values v)
     n.gain[0] = v.gain;
     n.bias[1] = -v.gain;
     n.bias[2] = -v.damping;
+    const int32_t bend = tb_model_find(m, TB_HANDLE_JOINT, "bend"),
+                  roll = tb_model_find(m, TB_HANDLE_JOINT, "roll");
+    n.damping[bend] = v.bend_damping;
+    n.dry_friction[bend] = v.bend_dry;
+    n.damping[roll] = v.ball_damping;
+    n.dry_friction[roll] = v.ball_dry;
+    memcpy(n.size + 3 * 1, v.box, sizeof v.box);
+    memcpy(n.size + 3 * 2, v.finger, sizeof v.finger);
     const tb_parameters p = arrays(&n);
     TEST_OK(tb_state_set_parameters(state, &p, &error), &error);
 }
@@ -198,6 +234,50 @@ START_TEST(snapshots_forks_and_resets_keep_parameters)
 }
 END_TEST
 
+/* The checksum at the end of a snapshot: FNV-1a over words. */
+static void sign(unsigned char *bytes, size_t size)
+{
+    uint64_t hash = 0xcbf29ce484222325u, word;
+    for (size_t i = 0; i + 16 <= size; i += 8) {
+        memcpy(&word, bytes + i, 8);
+        hash = (hash ^ word) * 0x100000001b3u;
+        hash ^= hash >> 29;
+    }
+    memcpy(bytes + size - 8, &hash, 8);
+}
+
+START_TEST(a_snapshot_from_before_joints_and_sizes_were_parameters_keeps_the_scenes)
+{
+    enum { VERSION = 8, FIRST_PARAMETERS = 7 };
+    tb_error error = {0};
+    tb_model *model = written(WRITTEN);
+    tb_state *world = world_of(model), *restored = world_of(model);
+    values v = OTHERS[0];
+    v.gain = 71;
+    set(world, v);
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    TEST_OK(tb_state_snapshot(world, &bytes, &size, &error), &error);
+    size -= (tb_variant_numbers(model) - tb_variant_first_numbers(model)) * sizeof(double);
+    bytes[VERSION] = FIRST_PARAMETERS;
+    sign(bytes, size);
+    set(restored, OTHERS[4]);
+    TEST_OK(tb_state_restore(restored, bytes, size, &error), &error);
+    const numbers found = read(restored), wanted = read(world);
+    ck_assert_mem_eq(&found, &wanted, sizeof found);
+    ck_assert_uint_eq(tb_state_hash(restored), tb_state_hash(world));
+
+    /* the same bytes are none of the newest format */
+    bytes[VERSION] = 10;
+    sign(bytes, size);
+    TEST_STATUS(tb_state_restore(restored, bytes, size, &error), TB_DATA_LOSS, &error);
+    tb_bytes_destroy(bytes);
+    tb_state_destroy(world);
+    tb_state_destroy(restored);
+    tb_model_destroy(model);
+}
+END_TEST
+
 static void refused(tb_state *state, numbers n, const char *field, const char *text)
 {
     tb_error error = {0};
@@ -228,6 +308,27 @@ START_TEST(parameters_out_of_range_are_refused_by_name)
     n = read(world);
     n.bias[5] = INFINITY;
     refused(world, n, "bias", "actuator 1");
+    n = read(world);
+    n.damping[0] = 1;
+    refused(world, n, "damping", "but the scene gives the free joint none");
+    n = read(world);
+    n.damping[2] = -1;
+    refused(world, n, "damping", "joint 2 ('bend'): damping is -1");
+    n = read(world);
+    n.dry_friction[1] = NAN;
+    refused(world, n, "dry_friction", "joint 1 ('push')");
+    n = read(world);
+    n.size[3] = 0;
+    refused(world, n, "size", "shape 1 ('box'): size is 0, expected a number > 0");
+    n = read(world);
+    n.size[0] = 1;
+    refused(world, n, "size", "shape 0 ('floor'): size is 1, but only spheres");
+    n = read(world);
+    n.size[3 * 2 + 2] = 0.1;
+    refused(world, n, "size", "does not have it");
+    n.size[3 * 2 + 2] = 0;
+    n.size[3 * 2 + 1] = -1;
+    refused(world, n, "size", "expected a number >= 0");
 
     /* the world's mass is not used; NULL leaves values as they are */
     tb_error error = {0};
@@ -251,4 +352,6 @@ START_TEST(parameters_out_of_range_are_refused_by_name)
 END_TEST
 
 TEST_MAIN(a_world_with_parameters_steps_as_a_scene_written_with_them,
-          snapshots_forks_and_resets_keep_parameters, parameters_out_of_range_are_refused_by_name)
+          snapshots_forks_and_resets_keep_parameters,
+          a_snapshot_from_before_joints_and_sizes_were_parameters_keeps_the_scenes,
+          parameters_out_of_range_are_refused_by_name)

@@ -93,6 +93,9 @@ class ParameterArguments(TypedDict, total=False):
     mass: Values | None
     gain: Values | None
     bias: Values | None
+    damping: Values | None
+    dry_friction: Values | None
+    size: Values | None
 
 
 class StepArguments(InputArguments, WantArguments, total=False):

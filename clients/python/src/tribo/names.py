@@ -58,9 +58,11 @@ class Names:
         actuators: Sequence[str],
         sensors: Mapping[str, slice] | None = None,
         shapes: Sequence[tuple[str, int]] = (),
+        joint_order: Sequence[str] = (),
     ) -> None:
         self._bodies = {name: i for i, name in enumerate(bodies) if name}
         self._joints = dict(joints)
+        self._joint_indices = {name: i for i, name in enumerate(joint_order) if name}
         self._actuators = {name: i for i, name in enumerate(actuators) if name}
         self._sensors = dict(sensors or {})
         #: names of shapes and their bodies
@@ -78,7 +80,8 @@ class Names:
             )
         sensors = {s.name: slice(s.first, s.first + s.numbers) for s in m.sensors if s.name}
         shapes = [(shape.name, shape.body) for shape in m.shape_infos]
-        return cls([b.name for b in m.bodies], joints, list(m.actuators), sensors, shapes)
+        order = [joint.name for joint in m.joints]
+        return cls([b.name for b in m.bodies], joints, list(m.actuators), sensors, shapes, order)
 
     @property
     def bodies(self) -> list[str]:
@@ -107,6 +110,10 @@ class Names:
     def joint(self, name: str) -> tuple[slice, slice]:
         """Columns of a joint in q and in u."""
         return _find(self._joints, name, "joint")
+
+    def joint_index(self, name: str) -> int:
+        """Index of a joint."""
+        return _find(self._joint_indices, name, "joint")
 
     def actuator(self, name: str) -> int:
         """Index of an actuator."""

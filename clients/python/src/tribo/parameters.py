@@ -1,4 +1,4 @@
-"""Parameters of single worlds by name: friction, masses and gains, for domain randomisation."""
+"""Parameters of single worlds by name, for domain randomisation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ from tribo.arrays import ArrayLike, Floats
 from tribo.names import Names
 from tribo.v1 import common_pb2, simulation_pb2
 
+#: numbers of one element
+WIDTHS = {
+    "friction": 1,
+    "mass": 1,
+    "gain": 3,
+    "bias": 3,
+    "damping": 1,
+    "dry_friction": 1,
+    "size": 3,
+}
+
 #: values by name, or one array of all elements
 Values = Union[Mapping[str, ArrayLike], ArrayLike]
 
@@ -22,22 +33,24 @@ class Parameters:
     """The parameters of a session's worlds.
 
     friction (worlds, shapes); mass (worlds, bodies) kg; gain and bias (worlds, actuators, 3): the
-    force is (gain . (1, length, velocity)) x control + bias . (1, length, velocity).
+    force is (gain . (1, length, velocity)) x control + bias . (1, length, velocity); damping and
+    dry_friction (worlds, joints) of every dof of a joint; size (worlds, shapes, 3) m.
     """
 
     friction: Floats
     mass: Floats
     gain: Floats
     bias: Floats
+    damping: Floats
+    dry_friction: Floats
+    size: Floats
     names: Names = field(repr=False)
 
     @classmethod
     def from_message(cls, m: simulation_pb2.GetParametersResponse, names: Names) -> Parameters:
         """Reads the answer to GetParameters."""
-        friction, mass, gain, bias = (
-            np.asarray(arrays.decode(a)) for a in (m.friction, m.mass, m.gain, m.bias)
-        )
-        return cls(friction, mass, gain, bias, names)
+        found = {what: np.asarray(arrays.decode(getattr(m, what))) for what in WIDTHS}
+        return cls(**found, names=names)
 
     def friction_of(self, name: str) -> Floats:
         """mu (worlds, shapes) of a body's shapes, or of one shape."""
@@ -46,6 +59,18 @@ class Parameters:
     def mass_of(self, body: str) -> Floats:
         """Kg (worlds) of a body."""
         return self.mass[:, self.names.body(body)]
+
+    def damping_of(self, joint: str) -> Floats:
+        """N s/m or N m s (worlds) of a joint."""
+        return self.damping[:, self.names.joint_index(joint)]
+
+    def dry_friction_of(self, joint: str) -> Floats:
+        """N or N m (worlds) of a joint."""
+        return self.dry_friction[:, self.names.joint_index(joint)]
+
+    def size_of(self, name: str) -> Floats:
+        """M (worlds, shapes, 3) of a body's shapes, or of one shape."""
+        return self.size[:, self.names.shapes_of(name)]
 
     def kp_of(self, actuator: str) -> Floats:
         """Stiffness (worlds) of a position servo."""
@@ -69,17 +94,19 @@ def _rows(what: str, values: ArrayLike, width: int) -> Floats:
 
 
 def by_element(
-    what: str, values: Mapping[str, ArrayLike], names: Names, width: int
+    what: str, values: Mapping[str, ArrayLike], names: Names
 ) -> tuple[list[int], Floats]:
     """Indices of the named elements, and their numbers (1 or worlds, elements, width)."""
+    width = WIDTHS[what]
+    find = {"mass": names.body, "damping": names.joint_index, "dry_friction": names.joint_index}
     elements: list[int] = []
     columns: list[Floats] = []
     for name, given in values.items():
         rows = _rows(f"{what}[{name!r}]", given, width)
-        if what == "friction":
+        if what in ("friction", "size"):
             found = names.shapes_of(name)
         else:
-            found = [names.body(name) if what == "mass" else names.actuator(name)]
+            found = [find.get(what, names.actuator)(name)]
         elements += found
         columns += [rows] * len(found)
     worlds = max((len(rows) for rows in columns), default=1)
@@ -93,18 +120,16 @@ def by_element(
     return elements, table
 
 
-def _parameter(
-    what: str, values: Values | None, names: Names, width: int = 1
-) -> simulation_pb2.Parameter | None:
+def _parameter(what: str, values: Values | None, names: Names) -> simulation_pb2.Parameter | None:
     """A parameter on the wire."""
     if values is None:
         return None
     if not isinstance(values, Mapping):
         return simulation_pb2.Parameter(values=arrays.encode(values))
-    elements, table = by_element(what, values, names, width)
+    elements, table = by_element(what, values, names)
     if not elements:
         return None
-    if width == 1:
+    if WIDTHS[what] == 1:
         table = table[:, :, 0]
     return simulation_pb2.Parameter(
         elements=elements, values=arrays.encode(table[0] if len(table) == 1 else table)
@@ -140,6 +165,9 @@ def set_parameters(
     mass: Values | None = None,
     gain: Values | None = None,
     bias: Values | None = None,
+    damping: Values | None = None,
+    dry_friction: Values | None = None,
+    size: Values | None = None,
 ) -> simulation_pb2.SetParametersRequest:
     """The request of SetParameters.
 
@@ -149,13 +177,20 @@ def set_parameters(
         mass: {body: kg}, or an array (bodies) or (worlds, bodies); inertia scales with it.
         gain: {actuator: 3 numbers}, or an array (actuators, 3) or (worlds, actuators, 3).
         bias: likewise.
+        damping: {joint: N s/m or N m s}, or an array (joints) or (worlds, joints).
+        dry_friction: {joint: N or N m}, likewise.
+        size: {name: 3 numbers} of a body's shapes or of one shape, m, unused numbers 0; or an array
+            (shapes, 3) or (worlds, shapes, 3). Mass and inertia stay.
     """
     return simulation_pb2.SetParametersRequest(
         session_id=session_id,
         friction=_parameter("friction", friction, names),
         mass=_parameter("mass", mass, names),
-        gain=_parameter("gain", gain, names, 3),
-        bias=_parameter("bias", bias, names, 3),
+        gain=_parameter("gain", gain, names),
+        bias=_parameter("bias", bias, names),
+        damping=_parameter("damping", damping, names),
+        dry_friction=_parameter("dry_friction", dry_friction, names),
+        size=_parameter("size", size, names),
         mask=mask,
         from_scene=from_scene,
     )

@@ -128,6 +128,7 @@ class Model:
             names(lib.call.TB_HANDLE_ACTUATOR, self.actuators),
             sensors,
             shapes,
+            names(lib.call.TB_HANDLE_JOINT, self.joints),
         )
 
     def __repr__(self) -> str:

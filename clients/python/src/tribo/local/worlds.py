@@ -10,7 +10,7 @@ import numpy as np
 from tribo.arrays import AnyArray, ArrayLike, Floats, from_dlpack
 from tribo.local.library import Library, library
 from tribo.local.model import Model
-from tribo.parameters import by_element
+from tribo.parameters import WIDTHS, by_element
 from tribo.types import Certificate, Contacts, Fault, Outcome, StepAnswer, StepOptions
 
 _SCHEMES = {"": 0, "stewart-trinkle": 0, "moreau": 1, "planar": 2, "volume": 3}
@@ -213,13 +213,16 @@ class State:
         return made
 
     def parameters(self) -> dict[str, Floats]:
-        """friction (shapes), mass (bodies) kg, gain and bias (actuators, 3) of this world."""
+        """Arrays of this world: see `tribo.Parameters`, without the axis of worlds."""
         m = self.model
         arrays = {
             "friction": np.zeros(m.shapes),
             "mass": np.zeros(m.bodies),
             "gain": np.zeros((m.actuators, 3)),
             "bias": np.zeros((m.actuators, 3)),
+            "damping": np.zeros(m.joints),
+            "dry_friction": np.zeros(m.joints),
+            "size": np.zeros((m.shapes, 3)),
         }
         m.library.call.tb_state_parameters(self.pointer, self._parameter_arrays(arrays))
         return arrays
@@ -463,18 +466,14 @@ class Worlds:
     def set_parameters(
         self, *, worlds: ArrayLike | None = None, **values: Mapping[str, ArrayLike]
     ) -> None:
-        """Gives worlds friction, masses, gains and biases of their own; they stay over `reset`.
+        """Gives worlds parameters of their own; they stay over `reset`.
 
         worlds: indices or a mask; values: {name: ...} as `Session.set_parameters` takes them.
         """
         lib, mask = self.model.library, self._mask(worlds)
-        widths = {"friction": 1, "mass": 1, "gain": 3, "bias": 3}
-        if unknown := set(values) - set(widths):
+        if unknown := set(values) - set(WIDTHS):
             raise TypeError(f"no parameter {', '.join(sorted(unknown))}")
-        tables = {
-            what: by_element(what, given, self.names, widths[what])
-            for what, given in values.items()
-        }
+        tables = {what: by_element(what, given, self.names) for what, given in values.items()}
         error = lib.error()
         for i, s in enumerate(self.states):
             if mask is not None and not mask[i]:
@@ -483,7 +482,7 @@ class Worlds:
             for what, (elements, table) in tables.items():
                 if len(table) not in (1, len(self)):
                     raise ValueError(f"{what} has {len(table)} worlds, not {len(self)}")
-                array = present[what].reshape(-1, widths[what])
+                array = present[what].reshape(-1, WIDTHS[what])
                 array[elements] = table[i if len(table) > 1 else 0]
             pointer = s._parameter_arrays(present)
             lib.check(lib.call.tb_state_set_parameters(s.pointer, pointer, error), error)
