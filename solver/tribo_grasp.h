@@ -190,6 +190,8 @@ typedef struct tb_grasp_contact {
     double wrench[6];   /* N, N m about the object's centre of mass, world axes, on the object */
     double force;       /* N, normal */
     double margin;      /* 1 - |tangential| / (mu normal) */
+    /* mu; torque per unit normal force about the normal and about a tangent, m */
+    double friction[3];
 } tb_grasp_contact;
 
 typedef struct tb_grasp_finger {
@@ -202,6 +204,7 @@ typedef struct tb_grasp_finger {
 typedef struct tb_grasp_result {
     int32_t index; /* index of the pose in the request */
     const char *name;
+    const tb_grasp_pose *pose;
     const tb_grasp_trial *trials;
     int32_t number_of_trials;
     int32_t uncertified;          /* trials without a verdict; no part of the fraction */
@@ -214,6 +217,9 @@ typedef struct tb_grasp_result {
      * contacts exert, torques divided by the object's radius (Ferrari and Canny 1992, L1).
      * epsilon is the radius of the largest ball about zero inside the hull */
     double epsilon, volume;
+    double centre[3];           /* m, the object's centre of mass, object frame */
+    double radius;              /* m, by which the wrench space divides torques */
+    double approach[3];         /* m, way of the tool frame to its pose, object frame */
     double margin;              /* smallest margin of the contacts; 0 without contacts */
     tb_certificate certificate; /* of the first copy, over its steps */
 } tb_grasp_result;

@@ -21,6 +21,7 @@ typedef struct td_device {
     int32_t processors;        /* of a card */
     struct td_scheduler *scheduler;
     atomic_int sessions;      /* that are stepped here */
+    atomic_int worlds;        /* of these sessions */
     atomic_llong world_bytes; /* of their worlds that are in memory, as estimated */
     /* share of the time that the device was in use, between the latest two looks of device.c, which are
      * kept here */

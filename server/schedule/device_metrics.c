@@ -32,6 +32,7 @@ VALUE(wait_seconds, r->queue.wait_seconds)
 VALUE(jobs, r->queue.jobs)
 VALUE(busy_seconds, r->queue.busy_seconds)
 VALUE(sessions, atomic_load(&r->device->sessions))
+VALUE(session_worlds, atomic_load(&r->device->worlds))
 VALUE(chosen_by_size, atomic_load(&r->device->chosen_by_size))
 VALUE(chosen_by_pace, atomic_load(&r->device->chosen_by_pace))
 VALUE(warm_up_seconds, atomic_load(&r->device->warm_up_seconds))
@@ -60,6 +61,7 @@ static const family FAMILIES[] = {
     {"tribod_device_busy_seconds_total", "counter", "Time that somebody had it", false,
      busy_seconds},
     {"tribod_device_sessions", "gauge", "Sessions that are stepped there", false, sessions},
+    {"tribod_device_worlds", "gauge", "Worlds of these sessions", false, session_worlds},
     {"tribod_device_chosen_by_size_total", "counter",
      "Sessions and jobs that it got by size or kind", false, chosen_by_size},
     {"tribod_device_chosen_by_pace_total", "counter",

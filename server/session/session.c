@@ -79,7 +79,7 @@ void td_session_release(td_session *s)
     td_session_end_recording(s);
     td_scene_release(s->all->server->catalog, s->scene);
     if (s->origin != NULL) td_origin_release(s->all, s->origin);
-    if (s->device != NULL) atomic_fetch_sub(&s->device->sessions, 1);
+    if (s->device != NULL) td_session_leave_device(s);
     free(s->certificates);
     free(s->failure);
     pthread_mutex_destroy(&s->mutex);
@@ -108,11 +108,18 @@ uint64_t td_session_pace(const td_session *s)
     return td_pace_key(td_pace_hash(TD_PACE_SEED, s->scene_id, strlen(s->scene_id)), &s->options);
 }
 
+void td_session_leave_device(td_session *s)
+{
+    atomic_fetch_sub(&s->device->sessions, 1);
+    atomic_fetch_sub(&s->device->worlds, s->worlds);
+}
+
 void td_session_set_device(td_session *s, td_device *device)
 {
     s->device = device;
     s->pace = td_session_pace(s);
     atomic_fetch_add(&device->sessions, 1);
+    atomic_fetch_add(&device->worlds, s->worlds);
     td_session_publish_memory(s); /* a fork has booked it before it has a device */
     td_device_apply(device, &s->options);
 }

@@ -184,6 +184,8 @@ void td_session_renew(td_session *);
 uint64_t td_session_pace(const td_session *);
 /* Where its steps are made from now on: once, when all its other options are known. */
 void td_session_set_device(td_session *, td_device *);
+/* Takes the session from its device's counts. */
+void td_session_leave_device(td_session *);
 /* Copies all requested parts of the worlds from the device at once. (turn) */
 tb_status td_session_fetch(td_session *, td_wire_want, tb_error *);
 /* The same of some worlds. */

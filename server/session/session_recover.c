@@ -161,7 +161,7 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
 void td_session_move(td_session *s)
 {
     td_server *server = s->all->server;
-    td_device *device = NULL, *lost = s->device;
+    td_device *device = NULL;
     tb_error error = {0};
     if (choose_device(s, &device, &error) != TB_OK) {
         td_log_write(server->log, TB_LOG_ERROR, "session.not_moved", "session=%s message=%s",
@@ -176,7 +176,7 @@ void td_session_move(td_session *s)
     if (loaded) td_session_give_memory_back(s);
     atomic_store(&s->loaded, false);
     atomic_store(&s->dirty, false);
-    atomic_fetch_sub(&lost->sessions, 1);
+    td_session_leave_device(s);
     td_session_set_device(s, device);
     td_session_put_event(s, "moved", device->name);
     td_log_write(server->log, TB_LOG_WARNING, "session.moved", "session=%s device=%s", s->text,

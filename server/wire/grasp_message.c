@@ -122,16 +122,19 @@ static void fill_contacts(td_wire *wire, const tb_grasp_result *r, Tribo__V1__Gr
     double *wrenches = td_wire_take(wire, 6 * n * sizeof *wrenches);
     double *positions = td_wire_take(wire, 3 * n * sizeof *positions);
     double *normals = td_wire_take(wire, 3 * n * sizeof *normals);
+    double *frictions = td_wire_take(wire, 3 * n * sizeof *frictions);
     if (wire->failed) return;
     for (size_t i = 0; i < n; i++) {
         memcpy(wrenches + 6 * i, r->contacts[i].wrench, 6 * sizeof *wrenches);
         memcpy(positions + 3 * i, r->contacts[i].position, 3 * sizeof *positions);
         memcpy(normals + 3 * i, r->contacts[i].normal, 3 * sizeof *normals);
+        memcpy(frictions + 3 * i, r->contacts[i].friction, 3 * sizeof *frictions);
     }
     const Tribo__V1__DataType type = TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
     m->wrenches = td_wire_array(wire, type, wrenches, (int64_t)n, 6);
     m->contact_positions = td_wire_array(wire, type, positions, (int64_t)n, 3);
     m->contact_normals = td_wire_array(wire, type, normals, (int64_t)n, 3);
+    m->contact_frictions = td_wire_array(wire, type, frictions, (int64_t)n, 3);
 }
 
 Tribo__V1__GraspResult *td_grasp_result_message(td_wire *wire, const tb_grasp_result *r)
@@ -153,6 +156,11 @@ Tribo__V1__GraspResult *td_grasp_result_message(td_wire *wire, const tb_grasp_re
     m->certificate = certificate(wire, &r->certificate);
     m->reason = reason(wire, &r->trials[0]);
     m->uncertified = r->uncertified;
+    m->pose = pose(wire, r->pose->position, r->pose->orientation);
+    m->n_approach = m->n_object_centre = 3;
+    m->approach = numbers(r->approach);
+    m->object_centre = numbers(r->centre);
+    m->object_radius = r->radius;
     fill_trials(wire, r, m);
     fill_fingers(wire, r, m);
     fill_contacts(wire, r, m);

@@ -232,7 +232,6 @@ typedef struct grasp_world {
     double *marks;           /* hand bodies x 4 x 3: points of the object in their frames */
     /* contacts of the first copy, malloc'ed; the function that takes them sets NULL */
     tb_grasp_contact *contacts;
-    tb_surface *surfaces; /* of the contacts */
     int32_t number_of_contacts;
 } grasp_world;
 
@@ -372,7 +371,12 @@ tb_vec3 grasp_object_com(const grasp_world *world);
 
 /* ---- quality.c ---- */
 
-/* Epsilon and volume of the recorded contacts; `radius` (m) scales torques. */
+/* Epsilon and volume of the recorded contacts. */
 tb_status grasp_quality(const grasp_world *world, double *epsilon, double *volume, tb_error *error);
+/* Friction of a contact under a unit normal force: tangential, and torques (m) about the normal and
+ * about a tangent. */
+void grasp_friction(const tb_surface *surface, double friction[3]);
+/* m, the object's centre of mass in its frame. */
+tb_vec3 grasp_object_centre(const tb_grasp_plan *plan);
 
 #endif

@@ -301,7 +301,8 @@ const tb_grasp_result *tb_grasp_job_next(tb_grasp_job *job)
     tb_grasp_result *r = &job->result;
     memset(r, 0, sizeof *r);
     r->index = job->given++;
-    r->name = plan->poses[r->index].name;
+    r->pose = &plan->poses[r->index];
+    r->name = r->pose->name;
     r->trials = job->out.trials;
     r->number_of_trials = copies;
     r->contacts = job->out.contacts;
@@ -321,6 +322,11 @@ const tb_grasp_result *tb_grasp_job_next(tb_grasp_job *job)
     for (int32_t i = 0; i < r->number_of_contacts; i++)
         r->margin = i == 0 ? r->contacts[i].margin : fmin(r->margin, r->contacts[i].margin);
     sum_fingers(job);
+    const tb_vec3 way = tb_q_rotate(tb_q_normalize(tb_q_load(r->pose->orientation)),
+                                    tb_v3_load(plan->protocol.approach));
+    tb_v3_store(r->approach, tb_v3_scale(way, plan->protocol.approach_distance));
+    tb_v3_store(r->centre, grasp_object_centre(plan));
+    r->radius = plan->object_radius;
     return r;
 }
 

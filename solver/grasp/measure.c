@@ -137,7 +137,7 @@ tb_status grasp_slip(grasp_world *world, double *slip, tb_error *error)
 
 /* Records a contact's wrench on the object. */
 static void note(const grasp_world *world, const tb_contact_info *c, int32_t body, bool flipped,
-                 tb_grasp_contact *out)
+                 const tb_surface *surface, tb_grasp_contact *out)
 {
     const tb_grasp_plan *plan = world->plan;
     const double *q = tb_state_q(world->shown) + plan->object_coordinate;
@@ -163,11 +163,9 @@ static void note(const grasp_world *world, const tb_contact_info *c, int32_t bod
     tb_v3_store(out->wrench, force);
     tb_v3_store(out->wrench + 3, torque);
     out->force = i[0] / plan->dt;
-    const double mu = tb_model_pair_surface(world->variant != NULL ? world->variant : plan->model,
-                                            c->shape_a, c->shape_b)
-                          .friction;
-    const double slide = hypot(i[1], i[2]);
+    const double slide = hypot(i[1], i[2]), mu = surface->friction;
     out->margin = mu * i[0] > 0 ? fmax(0, 1 - slide / (mu * i[0])) : 0;
+    grasp_friction(surface, out->friction);
 }
 
 tb_status grasp_note_contacts(grasp_world *world, tb_error *error)
@@ -177,11 +175,9 @@ tb_status grasp_note_contacts(grasp_world *world, tb_error *error)
     const int32_t count = tb_state_number_of_contacts(world->state);
     const size_t room = (size_t)count + 1;
     free(world->contacts);
-    free(world->surfaces);
     world->number_of_contacts = 0;
     world->contacts = calloc(room, sizeof *world->contacts);
-    world->surfaces = calloc(room, sizeof *world->surfaces);
-    if (world->contacts == NULL || world->surfaces == NULL)
+    if (world->contacts == NULL)
         return tb_fail_memory(error, room * sizeof *world->contacts, "a grasp's contacts");
     for (int32_t i = 0; i < count; i++) {
         tb_contact_info c;
@@ -190,8 +186,8 @@ tb_status grasp_note_contacts(grasp_world *world, tb_error *error)
         const int32_t body = hand_body(plan, &c, &flipped);
         if (body < 0) continue;
         const int32_t n = world->number_of_contacts++;
-        note(world, &c, body, flipped, &world->contacts[n]);
-        world->surfaces[n] = tb_model_pair_surface(model, c.shape_a, c.shape_b);
+        const tb_surface surface = tb_model_pair_surface(model, c.shape_a, c.shape_b);
+        note(world, &c, body, flipped, &surface, &world->contacts[n]);
     }
     return TB_OK;
 }

@@ -55,11 +55,9 @@ void grasp_world_end(grasp_world *world)
     tb_model_destroy(world->variant);
     grasp_film_free(&world->film);
     free(world->contacts);
-    free(world->surfaces);
     world->state = NULL;
     world->variant = NULL;
     world->contacts = NULL;
-    world->surfaces = NULL;
     world->number_of_contacts = 0;
 }
 

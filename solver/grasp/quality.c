@@ -27,13 +27,19 @@ static void add(primitives *p, tb_vec3 force, tb_vec3 torque, double radius)
     tb_v3_store(w + 3, tb_v3_scale(torque, 1 / radius));
 }
 
-static void add_contact(primitives *p, const tb_grasp_contact *c, const tb_surface *surface,
-                        tb_vec3 arm, double radius)
+void grasp_friction(const tb_surface *s, double friction[3])
+{
+    friction[0] = s->kind >= TB_CONTACT_COULOMB ? s->friction : 0;
+    friction[1] = s->kind >= TB_CONTACT_SPIN ? 2.0 / 3 * s->friction * s->spin_radius : 0;
+    friction[2] = s->kind >= TB_CONTACT_ROLLING ? s->rolling_length : 0;
+}
+
+static void add_contact(primitives *p, const tb_grasp_contact *c, tb_vec3 arm, double radius)
 {
     const tb_vec3 n = tb_v3_load(c->normal);
     tb_vec3 t1, t2;
     tb_v3_tangents(n, &t1, &t2);
-    const double mu = surface->kind >= TB_CONTACT_COULOMB ? surface->friction : 0;
+    const double mu = c->friction[0], spin = c->friction[1], roll = c->friction[2];
     const int32_t rim = mu > 0 ? EDGES : 1;
     for (int32_t i = 0; i < rim; i++) {
         const double angle = 2 * PI * i / rim;
@@ -41,9 +47,6 @@ static void add_contact(primitives *p, const tb_grasp_contact *c, const tb_surfa
         force = tb_v3_add_scaled(force, t2, mu * sin(angle));
         add(p, force, tb_v3_cross(arm, force), radius);
     }
-    const double spin =
-        surface->kind >= TB_CONTACT_SPIN ? 2.0 / 3 * surface->friction * surface->spin_radius : 0;
-    const double roll = surface->kind >= TB_CONTACT_ROLLING ? surface->rolling_length : 0;
     const tb_vec3 turns[3] = {tb_v3_scale(n, spin), tb_v3_scale(t1, roll), tb_v3_scale(t2, roll)};
     const tb_vec3 torque = tb_v3_cross(arm, n);
     for (int k = 0; k < 3; k++) {
@@ -82,6 +85,11 @@ static int32_t spread_out(const grasp_world *world, int32_t kept[MOST_CONTACTS])
     return count;
 }
 
+tb_vec3 grasp_object_centre(const tb_grasp_plan *plan)
+{
+    return tb_v3_add(plan->object_origin, tb_v3_load(plan->model->bodies[plan->object].com));
+}
+
 tb_status grasp_quality(const grasp_world *world, double *epsilon, double *volume, tb_error *error)
 {
     const tb_grasp_plan *plan = world->plan;
@@ -92,13 +100,11 @@ tb_status grasp_quality(const grasp_world *world, double *epsilon, double *volum
     const int32_t count = spread_out(world, kept);
     primitives p = {calloc(((size_t)EDGES + 6) * (size_t)count * 6, sizeof(double)), 0};
     if (p.wrenches == NULL) return tb_fail_memory(error, 0, "a grasp's wrenches");
-    /* the centre of mass in the object's frame */
-    const tb_vec3 com =
-        tb_v3_add(plan->object_origin, tb_v3_load(plan->model->bodies[plan->object].com));
+    const tb_vec3 com = grasp_object_centre(plan);
     for (int32_t k = 0; k < count; k++) {
         const int32_t i = kept[k];
         const tb_vec3 arm = tb_v3_sub(tb_v3_load(world->contacts[i].position), com);
-        add_contact(&p, &world->contacts[i], &world->surfaces[i], arm, plan->object_radius);
+        add_contact(&p, &world->contacts[i], arm, plan->object_radius);
     }
     const tb_status status = tb_wrench_space(p.wrenches, p.count, epsilon, volume, error);
     free(p.wrenches);

@@ -106,9 +106,10 @@ def fails_over(folder: Path) -> None:
             metrics = page(daemon, "/metrics")
             report.check('tribod_gpu_lost{device="gpu:0"} 1' in metrics, "the card counts as lost")
             report.check('tribod_gpu_lost{device="gpu:1"} 0' in metrics, "the other one does not")
-            report.check(
-                'tribod_device_sessions{device="gpu:1"} 6' in metrics, "six sessions there"
-            )
+            worlds = sum(int(s.worlds) for s in client.sessions())
+            for line in ("device_sessions", 6), ("device_worlds", worlds):
+                there = f'tribod_{line[0]}{{device="gpu:1"}} {line[1]}\n'
+                report.check(there in metrics, f"{line[1]} {line[0]} there")
             error = report.raises(
                 tribo.UnavailableError,
                 "a session on the lost card",

@@ -27,6 +27,11 @@ from tribo import demo
 HELD, DROPPED = 0, 1
 FRAME = "globalThis.tribodView?.frame()"
 
+#: Corners of each drawn wrench space, and centre and radius of its circle.
+SPACES = """[...document.querySelectorAll('#grasp .space svg')].map((svg) => [
+  [...svg.querySelector('polygon').points].map((p) => [p.x, p.y]),
+  ['cx', 'cy', 'r'].map((k) => svg.querySelector('circle')[k].baseVal.value)])"""
+
 
 def call(daemon: tribo.Daemon, method: str, body: object, key: str = "") -> tuple[str, Any]:
     """A call by the Connect protocol: the error's code ("": none), and the answer."""
@@ -109,6 +114,16 @@ def check_replays(report: Report, daemon: tribo.Daemon, key: str, job: str) -> N
         report.equal(found, code, f"a replay of {wrong}")
 
 
+def distance_of_edges(corners: list[list[float]], at: list[float]) -> float:
+    """From a point inside a convex polygon to its nearest edge."""
+    pairs = zip(corners, corners[1:] + corners[:1])
+    return min(
+        abs((q[0] - p[0]) * (at[1] - p[1]) - (q[1] - p[1]) * (at[0] - p[0])) / math.dist(p, q)
+        for p, q in pairs
+        if p != q
+    )
+
+
 def check_page(report: Report, browser: Browser, at: str, job: str) -> None:
     """From the row of the dropped grasp to the place where it falls."""
     browser.open(f"{at}#/grasps/{job}")
@@ -127,8 +142,11 @@ def check_page(report: Report, browser: Browser, at: str, job: str) -> None:
     browser.wait("/[?&]t=0.[56]/.test(location.hash)")
     check_axe(report, browser, "a replay")
     browser.picture(BUILD / "screenshots/replay-light-1400.png")
-    browser.open(f"{at}#/grasps/{job}?grasp={DROPPED}")
-    browser.wait("document.querySelectorAll('#grasp .wrench svg, #grasp table').length > 0")
+    browser.open(f"{at}#/grasps/{job}?grasp={HELD}")
+    browser.wait("document.querySelectorAll('#grasp .approach, #grasp .space').length === 3")
+    for corners, circle in browser.run(SPACES):
+        inside = distance_of_edges(corners, circle[:2])
+        report.check(0 < circle[2] <= inside * 1.001, f"epsilon's ball in the hull: {circle}")
     browser.picture(BUILD / "screenshots/job-light-1400.png")
 
 

@@ -415,6 +415,7 @@ static tb_status add_result(const Tribo__V1__GraspResult *m, const grasp_task *t
                              .fingers = fingers,
                              .number_of_contacts = (int32_t)contacts,
                              .number_of_fingers = (int32_t)m->n_finger_names,
+                             .radius = m->object_radius,
                              .epsilon = m->epsilon_quality,
                              .volume = m->volume_quality,
                              .margin = m->weakest_margin};
@@ -438,7 +439,10 @@ static tb_status add_result(const Tribo__V1__GraspResult *m, const grasp_task *t
             read_row(m->contact_positions, i, 3, touches[i].position);
             read_row(m->contact_normals, i, 3, touches[i].normal);
             read_row(m->wrenches, i, 6, touches[i].wrench);
+            read_row(m->contact_frictions, i, 3, touches[i].friction);
         }
+        if (m->n_approach == 3) memcpy(g.approach, m->approach, sizeof g.approach);
+        if (m->n_object_centre == 3) memcpy(g.centre, m->object_centre, sizeof g.centre);
         for (size_t i = 0; i < m->n_finger_names; i++)
             fingers[i] = (tb_grasp_finger){m->finger_names[i], m->finger_forces[i]};
         if (m->certificate != NULL) remote_read_certificate(m->certificate, &g.certificate);

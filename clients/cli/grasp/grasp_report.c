@@ -115,6 +115,7 @@ static json_t *json_contacts(const tb_grasp_result *g)
         json_object_set_new(contact, "position", json_vector(c->position, 3));
         json_object_set_new(contact, "normal", json_vector(c->normal, 3));
         json_object_set_new(contact, "wrench", json_vector(c->wrench, 6));
+        json_object_set_new(contact, "friction", json_vector(c->friction, 3));
         if (c->body != NULL) json_object_set_new(contact, "margin", json_finite(c->margin));
         json_array_append_new(contacts, contact);
     }
@@ -185,6 +186,9 @@ static void print_json(const grasp_report *r, const tb_grasp_result *g, const tb
     json_object_set_new(object, "success_upper", json_finite(g->upper));
     json_object_set_new(object, "slip", json_finite(g->slip));
     json_object_set_new(object, "drop_time", json_finite(g->trials[0].drop_time));
+    json_object_set_new(object, "approach", json_vector(g->approach, 3));
+    json_object_set_new(object, "object_centre", json_vector(g->centre, 3));
+    json_object_set_new(object, "object_radius", json_finite(g->radius));
     json_object_set_new(object, "epsilon", json_finite(g->epsilon));
     json_object_set_new(object, "volume", json_finite(g->volume));
     json_object_set_new(object, "weakest_margin", json_finite(g->margin));

@@ -75,6 +75,11 @@ def test_grasps_are_judged(client: tribo.Client, cube: tribo.GraspObject) -> Non
     # the contacts carry the weight, and nothing else
     np.testing.assert_allclose(middle.wrenches[:, :3].sum(0), [0, 0, 0.1 * 9.81], atol=1e-3)
     assert middle.contact_positions.shape == middle.contact_normals.shape
+    np.testing.assert_allclose(middle.contact_frictions[:, 0], 0.6)
+    assert middle.position == tuple(POSES[0].position)
+    assert middle.approach == (0, 0, 0)
+    np.testing.assert_allclose(middle.object_centre, 0, atol=1e-12)
+    assert middle.object_radius > 0
     np.testing.assert_allclose(np.linalg.norm(middle.contact_normals, axis=1), 1.0)
     assert middle.epsilon_quality > 0
     assert middle.volume_quality > 0
@@ -104,6 +109,17 @@ def test_grasps_are_judged(client: tribo.Client, cube: tribo.GraspObject) -> Non
     again = client.compare_runs(summary.run_id, summary.run_id)
     assert again.same_scene
     assert again.same_options
+
+
+def test_the_approach_is_told_in_the_frame_of_the_object(
+    client: tribo.Client, cube: tribo.GraspObject
+) -> None:
+    turned = (0.5**0.5, 0, 0, 0.5**0.5)  # by 90 degrees about z: x of the tool is y of the object
+    pose = tribo.GraspPose((0, 0, 0.006), turned, force=10)
+    protocol = dataclasses.replace(PROTOCOL, approach=(1, 0, 0), approach_distance=0.03)
+    (result,) = client.evaluate_grasps(cube, HAND, [pose], protocol=protocol)
+    np.testing.assert_allclose(result.approach, (0, 0.03, 0), atol=1e-12)
+    np.testing.assert_allclose(result.orientation, turned)
 
 
 async def test_both_clients_get_the_same_results(

@@ -303,7 +303,11 @@ class GraspResult:
     """Result of one grasp. Forces in N, lengths in m, times in s.
 
     wrenches (n, 6) about the object's centre of mass, world axes; contact_positions and
-    contact_normals (n, 3) in the object's frame; `success_interval` is Wilson's. `certificate` and
+    contact_normals (n, 3) in the object's frame; contact_frictions (n, 3) under a unit normal
+    force: mu, torques (m) about the normal and about a tangent. `position` and `orientation`
+    (w, x, y, z) of the tool frame, the way `approach` to it and the centre of mass `object_centre`
+    are in the object's frame; `object_radius` divides torques in the wrench space of
+    `epsilon_quality`. `success_interval` is Wilson's. `certificate` and
     `reason` are the first copy's; `uncertified` copies have no verdict and are no part of
     `success`.
     """
@@ -326,6 +330,12 @@ class GraspResult:
     trials: list[GraspTrial]
     reason: GraspReason
     uncertified: int
+    position: tuple[float, ...]
+    orientation: tuple[float, ...]
+    approach: tuple[float, ...]
+    contact_frictions: Floats
+    object_centre: tuple[float, ...]
+    object_radius: float
 
     @classmethod
     def from_message(cls, m: grasp_pb2.GraspResult) -> GraspResult:
@@ -349,6 +359,12 @@ class GraspResult:
             [GraspTrial.from_message(t) for t in m.trials],
             GraspReason.from_message(m.reason),
             m.uncertified,
+            tuple(m.pose.position),
+            tuple(m.pose.orientation),
+            tuple(m.approach),
+            decode(m.contact_frictions),
+            tuple(m.object_centre),
+            m.object_radius,
         )
 
     def __repr__(self) -> str:

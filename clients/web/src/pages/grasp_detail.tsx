@@ -1,4 +1,4 @@
-// Details of one grasp: the reason of its verdict, its wrench space, and each of its copies.
+// Details of one grasp: the reason of its verdict, its figures, and each of its copies.
 import {
   type GraspResult,
   type GraspTrial,
@@ -8,9 +8,7 @@ import { figure, percent, seconds, word } from "../format";
 import { Facts } from "../parts/page";
 import { type Column, Table } from "../parts/table";
 import { link, setQuery } from "../route";
-import { numbers } from "../wire/arrays";
-
-const SIZE = 150;
+import { GraspFigures } from "./grasp_figures";
 
 const TRIALS: readonly Column<[number, GraspTrial]>[] = [
   { title: "copy", kind: "number", show: ([i]) => String(i), sort: ([i]) => i },
@@ -44,53 +42,8 @@ function replayOf(job: string, index: number): Column<[number, GraspTrial]> {
   };
 }
 
-const AXES = ["x", "y", "z"] as const;
-
-/** The two axes along which the vectors reach furthest, in their order. */
-function mainAxes(values: readonly (readonly number[])[]): [number, number] {
-  const reach = AXES.map((_, k) => values.reduce((sum, v) => sum + (v[k] ?? 0) ** 2, 0));
-  const least = reach.indexOf(Math.min(...reach));
-  return least === 0 ? [1, 2] : least === 1 ? [0, 2] : [0, 1];
-}
-
-/** The forces or torques of the contacts on the object, seen along the axis that shows most. */
-function Wrenches(props: { title: string; unit: string; values: readonly (readonly number[])[] }) {
-  const { title, unit, values } = props;
-  const [right, up] = mainAxes(values);
-  const largest = Math.max(1e-12, ...values.map((v) => Math.hypot(v[right] ?? 0, v[up] ?? 0)));
-  const scale = (0.42 * SIZE) / largest;
-  const middle = SIZE / 2;
-  return (
-    <figure class="wrench">
-      <svg viewBox={`0 0 ${String(SIZE)} ${String(SIZE)}`} role="img" aria-label={`${title} of the contacts`}>
-        <path class="axis" d={`M0 ${String(middle)}H${String(SIZE)}M${String(middle)} 0V${String(SIZE)}`} />
-        {values.map((v, i) => (
-          <line
-            key={i}
-            x1={middle}
-            y1={middle}
-            x2={middle + scale * (v[right] ?? 0)}
-            y2={middle - scale * (v[up] ?? 0)}
-          />
-        ))}
-      </svg>
-      <figcaption>
-        {title}, {AXES[right]} and {AXES[up]}, up to {figure(largest)} {unit}
-      </figcaption>
-    </figure>
-  );
-}
-
-function rowsOf(result: GraspResult, from: number): number[][] {
-  const all = numbers(result.wrenches);
-  const rows: number[][] = [];
-  for (let i = from; i + 2 < all.length; i += 6) rows.push([...all.slice(i, i + 3)]);
-  return rows;
-}
-
 export function GraspDetail({ job, result }: { job: string; result: GraspResult }) {
   const reason = result.reason;
-  const wrenches = rowsOf(result, 0);
   return (
     <section class="card" aria-label={`Grasp ${result.name}`} id="grasp">
       <div class="title">
@@ -121,12 +74,7 @@ export function GraspDetail({ job, result }: { job: string; result: GraspResult 
           ],
         ]}
       />
-      {wrenches.length > 0 && (
-        <div class="wrenches">
-          <Wrenches title="forces" unit="N" values={wrenches} />
-          <Wrenches title="torques" unit="N m" values={rowsOf(result, 3)} />
-        </div>
-      )}
+      <GraspFigures result={result} />
       <Table
         caption="Copies of the grasp"
         columns={[...TRIALS, replayOf(job, result.index)]}

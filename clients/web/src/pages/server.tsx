@@ -17,6 +17,7 @@ const INTERVAL_MS = 2000;
 interface Load {
   device: DeviceInfo;
   sessions: number;
+  worlds: number;
   jobs: number;
   /** Share of the time since the reading before in which the device computed; NaN: not known yet. */
   busy: number;
@@ -29,6 +30,7 @@ const DEVICES: readonly Column<Load>[] = [
   { title: "busy", kind: "number", show: (l) => percent(l.busy) },
   { title: "queued", kind: "number", show: (l) => number(l.device.queued) },
   { title: "sessions", kind: "number", show: (l) => number(l.sessions) },
+  { title: "worlds", kind: "number", show: (l) => number(l.worlds) },
   { title: "requests done", kind: "number", show: (l) => number(l.jobs) },
   { title: "mean wait", kind: "number", show: (l) => seconds(l.wait) },
   {
@@ -49,6 +51,7 @@ function loads(info: GetServerInfoResponse, now: Metrics, before: Metrics | unde
     return {
       device,
       sessions: get("tribod_device_sessions"),
+      worlds: get("tribod_device_worlds"),
       jobs,
       busy: Math.min(1, (get("tribod_device_busy_seconds_total") - busyBefore) / elapsed),
       wait: get("tribod_device_wait_seconds_total") / jobs,
