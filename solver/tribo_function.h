@@ -29,12 +29,17 @@ typedef enum tb_function_type {
     TB_FUNCTION_BOOLEAN  /* uint8_t, 0 or 1 */
 } tb_function_type;
 
+/* An array that stays between calls: on the card if a call there made or read it, else on the host.
+ * Its content does not change, and any number of threads may share it. */
+typedef struct tb_function_array tb_function_array;
+
 /* An argument or a result: a scalar (rank 0) or a dense array, last index fastest. */
 typedef struct tb_function_value {
     tb_function_type type;
     int32_t rank;
     int64_t size[TB_FUNCTION_RANK];
     void *data; /* product of size elements, one for a scalar */
+    tb_function_array *kept; /* holds the content in place of data; NULL: data does */
 } tb_function_value;
 
 typedef enum tb_function_backend {
@@ -57,6 +62,7 @@ typedef struct tb_function_options {
     uint64_t cache_bytes;  /* size of that folder, oldest removed first; 0: 256 MiB */
     bool (*cancelled)(void *context); /* asked now and then during a call; NULL: never */
     void *cancelled_context;
+    const bool *keep; /* by output: it comes back as a kept array, without data; NULL: none */
 } tb_function_options;
 
 /* 60 s, 2 GiB, automatic backend, the user's cache. */
@@ -132,7 +138,7 @@ typedef struct tb_function_timing {
     int64_t launches;
 } tb_function_timing;
 
-/* Calls a function. inputs[i].data NULL: the default value of an optional input. Outputs are
+/* Calls a function. inputs[i].data and kept NULL: the default value of an optional input. Outputs are
  * allocated: the caller frees each with tb_function_value_free, also after a failure. `timing` may
  * be NULL. INVALID_ARGUMENT with the input's name for a wrong type, rank or size and for numbers
  * that are not finite; for failures in the function the status and place of the failure:
@@ -143,7 +149,23 @@ tb_status tb_function_call(const tb_function_program *program, int32_t function,
                            const tb_function_options *options, const tb_function_value *inputs,
                            tb_function_value *outputs, tb_function_timing *timing, tb_error *error);
 
+/* Frees the data and releases the kept array. */
 void tb_function_value_free(tb_function_value *value);
+
+/* Copies an array of rank 1 to 8. INVALID_ARGUMENT for a scalar, a negative size or an element that is
+ * not finite. The caller releases the array. */
+tb_status tb_function_array_make(const tb_function_value *value, tb_function_array **array,
+                                 tb_error *error);
+/* Copies the content to the host: the caller frees the value. ABORTED where the card is lost. */
+tb_status tb_function_array_read(tb_function_array *array, tb_function_value *value,
+                                 tb_error *error);
+/* Type, rank and size; data and kept are NULL. */
+tb_function_value tb_function_array_shape(const tb_function_array *array);
+/* Bytes of the content. The host and the card may each have a copy. */
+uint64_t tb_function_array_bytes(const tb_function_array *array);
+/* One user more, and one fewer: the last release frees the array. NULL is fine. */
+void tb_function_array_hold(tb_function_array *array);
+void tb_function_array_release(tb_function_array *array);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,7 @@ static const char HEAD[] =
     "double acos(double), atan(double), atan2(double, double), sinh(double), cosh(double);\n"
     "double tanh(double), exp(double), log(double), log10(double);\n"
     "struct mo_array { void *data; long long size[8]; void *card; int where, base, rank;\n"
-    "    _Bool borrowed, zero; long long bytes; };\n"
+    "    _Bool borrowed, zero, kept; long long bytes; };\n"
     "struct mo_run { long long budget, depth; void (*poll)(struct mo_run *);\n"
     "    void (*fail)(struct mo_run *, int, long long, long long, long long, long long);\n"
     "    void (*allocate)(struct mo_run *, struct mo_array *, long long);\n"

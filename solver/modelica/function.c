@@ -174,9 +174,8 @@ static int64_t count_of(int32_t rank, const int64_t *size)
     return count;
 }
 
-/* The first element that is not finite, or -1. x * 0 is 0 for finite x alone; four sums hide the latency
- * of the additions. */
-static int64_t first_infinite(const double *x, int64_t count)
+/* x * 0 is 0 for finite x alone; four sums hide the latency of the additions. */
+int64_t tb_mo_first_infinite(const double *x, int64_t count)
 {
     enum { BLOCK = 1024 };
     for (int64_t k = 0; k < count; k += BLOCK) {
@@ -193,11 +192,14 @@ static int64_t first_infinite(const double *x, int64_t count)
     return -1;
 }
 
-static tb_status check_input(const mo_variable *v, const tb_function_value *value, tb_error *error)
+static tb_status check_input(const mo_variable *v, const tb_function_value *given, tb_error *error)
 {
     static const char *const TYPES[] = {"Real", "Integer", "Boolean"};
-    if (value->data == NULL && v->optional) return TB_OK;
-    if (value->data == NULL)
+    const tb_function_value shape =
+        given->kept != NULL ? tb_function_array_shape(given->kept) : *given;
+    const tb_function_value *const value = &shape;
+    if (given->kept == NULL && value->data == NULL && v->optional) return TB_OK;
+    if (given->kept == NULL && value->data == NULL)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, v->name, "input '%s' is missing", v->name);
     if (value->type != (tb_function_type)v->base || value->rank != v->rank)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, v->name,
@@ -211,7 +213,8 @@ static tb_status check_input(const mo_variable *v, const tb_function_value *valu
             return tb_fail_field(error, TB_INVALID_ARGUMENT, v->name,
                                  "input '%s' has the size %lld in dimension %d", v->name,
                                  (long long)value->size[d], d + 1);
-    const int64_t bad = v->base == MO_T_REAL ? first_infinite(value->data, count) : -1;
+    if (given->kept != NULL) return TB_OK; /* its elements were checked as it was made */
+    const int64_t bad = v->base == MO_T_REAL ? tb_mo_first_infinite(value->data, count) : -1;
     if (bad >= 0)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, v->name,
                              "element %lld of input '%s' is not finite", (long long)bad + 1,
@@ -225,12 +228,14 @@ static tb_status check_input(const mo_variable *v, const tb_function_value *valu
     return TB_OK;
 }
 
-static void set_input(const mo_function *f, int32_t k, const tb_function_value *value,
+static void set_input(mo_run *run, const mo_function *f, int32_t k, const tb_function_value *value,
                       mo_slot *slot)
 {
     const mo_variable *v = &f->variables[k];
-    if (f->flag[k] >= 0) slot[f->flag[k]].integer = value->data != NULL;
-    if (value->data == NULL) return;
+    if (f->flag[k] >= 0)
+        slot[f->flag[k]].integer = value->data != NULL || value->kept != NULL;
+    if (value->kept != NULL) tb_mo_lend_kept(run, value->kept, slot[k].array);
+    if (value->data == NULL || value->kept != NULL) return;
     if (v->rank > 0) {
         mo_array *array = slot[k].array;
         memcpy(array->size, value->size, sizeof array->size);
@@ -246,8 +251,7 @@ static void set_input(const mo_function *f, int32_t k, const tb_function_value *
     }
 }
 
-/* Memory that free() takes back. A large output is written once: huge pages spare its page faults. */
-static void *output_memory(size_t bytes)
+void *tb_mo_output_memory(size_t bytes)
 {
     enum { HUGE_PAGE = 1 << 21 };
     void *memory = NULL;
@@ -257,8 +261,7 @@ static void *output_memory(size_t bytes)
     return memory;
 }
 
-/* Copies an array, from the side that has it, to its output. */
-static void get_array(mo_run *run, mo_array *array, void *to)
+void tb_mo_get_array(mo_run *run, mo_array *array, void *to)
 {
     if (array->bytes == 0) return;
     if (!(array->where & MO_ON_HOST))
@@ -269,33 +272,57 @@ static void get_array(mo_run *run, mo_array *array, void *to)
         memcpy(to, array->data, (size_t)array->bytes);
 }
 
-static tb_status get_output(mo_run *run, const mo_variable *v, const mo_slot *slot,
+static tb_status tell_infinite(const mo_variable *v, int64_t bad, tb_error *error)
+{
+    return tb_fail_field(error, TB_DIVERGED, v->name, "element %lld of output '%s' is not finite",
+                         (long long)bad + 1, v->name);
+}
+
+/* An output that stays: no copy of it is made if the card has it. */
+static tb_status keep_output(mo_run *run, const mo_variable *v, mo_array *array,
+                             tb_function_value *value, tb_error *error)
+{
+    int64_t bad = -1;
+    const bool checked = v->base != MO_T_REAL || ((array->where & MO_ON_HOST) == 0 &&
+                                                  tb_mo_card_first_infinite(run, array, &bad));
+    if (!checked) {
+        if (!(array->where & MO_ON_HOST)) tb_mo_card_fetch(run, array);
+        if (array->data != NULL) bad = tb_mo_first_infinite(array->data, array->bytes / 8);
+    }
+    if (bad >= 0) return tell_infinite(v, bad, error);
+    value->kept = tb_mo_keep_output(run, array);
+    return value->kept != NULL ? TB_OK : tb_fail_memory(error, (size_t)array->bytes, "an output");
+}
+
+static tb_status get_output(mo_run *run, const mo_variable *v, const mo_slot *slot, bool keep,
                             tb_function_value *value, tb_error *error)
 {
     *value = (tb_function_value){.type = (tb_function_type)v->base, .rank = v->rank};
     const size_t bytes = tb_mo_element_bytes(v->base);
+    if (keep && v->rank == 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, v->name,
+                             "output '%s' is a scalar: arrays alone are kept", v->name);
     if (v->rank > 0) memcpy(value->size, slot->array->size, sizeof value->size);
+    if (keep) return keep_output(run, v, slot->array, value, error);
     const int64_t count = count_of(v->rank, value->size);
-    value->data = output_memory((size_t)count * bytes);
+    value->data = tb_mo_output_memory((size_t)count * bytes);
     if (value->data == NULL) return tb_fail_memory(error, (size_t)count * bytes, "an output");
     if (v->rank > 0)
-        get_array(run, slot->array, value->data);
+        tb_mo_get_array(run, slot->array, value->data);
     else if (v->base == MO_T_BOOLEAN)
         *(uint8_t *)value->data = slot->integer != 0;
     else
         memcpy(value->data, slot, bytes);
-    const int64_t bad = v->base == MO_T_REAL ? first_infinite(value->data, count) : -1;
-    if (bad >= 0)
-        return tb_fail_field(error, TB_DIVERGED, v->name,
-                             "element %lld of output '%s' is not finite", (long long)bad + 1,
-                             v->name);
-    return TB_OK;
+    const int64_t bad = v->base == MO_T_REAL ? tb_mo_first_infinite(value->data, count) : -1;
+    return bad >= 0 ? tell_infinite(v, bad, error) : TB_OK;
 }
 
 void tb_function_value_free(tb_function_value *value)
 {
     free(value->data);
     value->data = NULL;
+    tb_function_array_release(value->kept);
+    value->kept = NULL;
 }
 
 /* ---- calls ---- */
@@ -344,7 +371,7 @@ static tb_status run_function(mo_run *run, const mo_function *f, mo_entry *entry
     volatile tb_status status = TB_OK;
     if (setjmp(run->escape) != 0) return run->status;
     mo_frame frame = {f, tb_mo_open_frame(run, f)};
-    for (int32_t k = 0; k < f->inputs; k++) set_input(f, k, &inputs[k], frame.slot);
+    for (int32_t k = 0; k < f->inputs; k++) set_input(run, f, k, &inputs[k], frame.slot);
     if (entry != NULL)
         entry(run, frame.slot);
     else
@@ -352,8 +379,9 @@ static tb_status run_function(mo_run *run, const mo_function *f, mo_entry *entry
     if (run->card != NULL) tb_mo_card_finish(run);
     for (int32_t k = 0; k < f->outputs && status == TB_OK; k++) {
         const int32_t output = f->inputs + f->flags + k;
-        status =
-            get_output(run, &f->variables[output], &frame.slot[output], &outputs[k], run->error);
+        const bool keep = run->options->keep != NULL && run->options->keep[k];
+        status = get_output(run, &f->variables[output], &frame.slot[output], keep, &outputs[k],
+                            run->error);
     }
     tb_mo_close_frame(run, f, frame.slot);
     return status;

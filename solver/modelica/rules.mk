@@ -31,4 +31,5 @@ $(PLAYED_CUDA): tests/plugin/modelica/played_cuda.c $(B)/stamp.flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(OPTIMIZE) -Wall -Wextra $(WERROR) -shared -fPIC \
 	    -Wl,-soname,$(PLAYED_NAME) -o $@ $< -ldl
-$(B)/tests/unit/modelica/test_modelica_card $(B)/tests/unit/modelica/test_modelica_kernels: | $(PLAYED_CUDA)
+$(B)/tests/unit/modelica/test_modelica_card $(B)/tests/unit/modelica/test_modelica_kernels \
+    $(B)/tests/unit/modelica/test_modelica_kept: | $(PLAYED_CUDA)

@@ -152,7 +152,9 @@ void tb_mo_give_back(mo_run *run, void *memory)
 
 void tb_mo_close_array(mo_run *run, mo_array *array)
 {
-    if (array->card != NULL) tb_mo_card_free(run, array);
+    if (array->card != NULL && !array->kept) tb_mo_card_free(run, array);
+    array->card = NULL;
+    array->kept = false;
     if (!array->borrowed && array->data != NULL)
         tb_mo_give_back(run, array->data);
     else if (!array->borrowed)

@@ -26,6 +26,7 @@ typedef struct mo_array {
     int32_t rank;
     bool borrowed; /* data belongs to the caller */
     bool zero;     /* every element is 0: the card needs no copy */
+    bool kept;     /* card belongs to a kept array */
     int64_t bytes; /* of data */
 } mo_array;
 
@@ -119,5 +120,23 @@ bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from, int64_t place);
 void tb_mo_card_finish(mo_run *run);
 /* Frees the card's copy. */
 void tb_mo_card_free(mo_run *run, mo_array *array);
+/* The first element of a Real array on the card that is not finite, or -1; false: this function has no
+ * kernels, so the host looks. */
+bool tb_mo_card_first_infinite(mo_run *run, const mo_array *array, int64_t *index);
+/* Takes the memory of the card from an array of the run, which the run then does not free. */
+void *tb_mo_card_take(mo_run *run, mo_array *array);
+
+/* ---- kept arrays, in modelica/card/kept.c ---- */
+
+/* Lends a kept array to an input, on the side where the call runs. */
+void tb_mo_lend_kept(mo_run *run, tb_function_array *kept, mo_array *array);
+/* Makes a kept array of an output; the card's memory goes with it. NULL without memory. */
+tb_function_array *tb_mo_keep_output(mo_run *run, mo_array *array);
+/* Memory that free() takes back. A large output is written once: huge pages spare its page faults. */
+void *tb_mo_output_memory(size_t bytes);
+/* Copies an array, from the side that has it, to memory of the caller. */
+void tb_mo_get_array(mo_run *run, mo_array *array, void *to);
+/* The first element that is not finite, or -1. */
+int64_t tb_mo_first_infinite(const double *x, int64_t count);
 
 #endif

@@ -17,6 +17,7 @@ typedef struct mo_loaded {
     mo_kernel **kernels;
     cu_handle module, **handle; /* of kernels, and of sweeps */
     cu_handle join[MO_JOINS];   /* of the parts of reductions */
+    cu_handle finite;           /* of the search for numbers that are not finite */
     mo_tiled **tiled;
     struct mo_loaded *next;
 } mo_loaded;

@@ -320,6 +320,21 @@ static unsigned find_joins(mo_kernel *const *kernels, const mo_program *program)
     return joins;
 }
 
+/* The kernel kf: the first element of an array that is not finite. */
+static const char FINITE[] =
+    "struct mo_search { const double *x; unsigned long long *first; mo_int count; };\n"
+    "extern \"C\" __global__ void __launch_bounds__(256) kf(MO_PARAMETER(mo_search) p)\n{\n"
+    "    for (mo_int t = blockIdx.x * (mo_int)blockDim.x + threadIdx.x; t < p.count;\n"
+    "         t += (mo_int)gridDim.x * blockDim.x) {\n"
+    "        if (p.x[t] * 0 == 0) continue;\n"
+    "        const unsigned long long own = (unsigned long long)t;\n"
+    "        for (unsigned long long old = *p.first; own < old;) {\n"
+    "            const unsigned long long now = atomicCAS(p.first, old, own);\n"
+    "            if (now == old) break;\n"
+    "            old = now;\n"
+    "        }\n"
+    "    }\n}\n\n";
+
 tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, mo_text *text,
                           tb_error *error)
 {
@@ -332,6 +347,7 @@ tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, 
     append(text, HEAD, sizeof HEAD - 1);
     append(text, tb_mo_prelude, tb_mo_prelude_size());
     append(text, TAIL, sizeof TAIL - 1);
+    append(text, FINITE, sizeof FINITE - 1);
     tb_mo_emit_joins(text, find_joins(kernels, program));
     for (int32_t f = 0; f < program->count; f++)
         for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]);

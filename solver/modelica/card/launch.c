@@ -89,14 +89,19 @@ static cu_pointer take(mo_run *run, size_t bytes)
     return pointer;
 }
 
-static void release(struct mo_card *card, cu_pointer pointer)
+static void forget(struct mo_card *card, cu_pointer pointer)
 {
-    card->driver->cuMemFreeAsync(pointer, card->driver->stream);
     for (int32_t k = card->pointers; k-- > 0;)
         if (card->pointer[k] == pointer) {
             card->pointer[k] = card->pointer[--card->pointers];
             return;
         }
+}
+
+static void release(struct mo_card *card, cu_pointer pointer)
+{
+    card->driver->cuMemFreeAsync(pointer, card->driver->stream);
+    forget(card, pointer);
 }
 
 static void need_card(mo_run *run, mo_array *array, bool content)
@@ -154,6 +159,15 @@ bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from, int64_t place)
                                 (size_t)from->bytes, d->stream) != 0)
         lost(run, "a copy on it");
     return true;
+}
+
+void *tb_mo_card_take(mo_run *run, mo_array *array)
+{
+    void *memory = array->card;
+    forget(run->card, (cu_pointer)(uintptr_t)memory);
+    array->card = NULL;
+    array->where = 0;
+    return memory;
 }
 
 /* ---- launches ---- */
@@ -488,6 +502,33 @@ bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
         reduce(run, frame, k, loaded, loaded->handle[f][loop->number], &p);
     else
         launch(run, frame, k, loaded->handle[f][loop->number], &loaded->tiled[f][loop->number], &p);
+    return true;
+}
+
+/* ---- outputs that stay ---- */
+
+bool tb_mo_card_first_infinite(mo_run *run, const mo_array *array, int64_t *index)
+{
+    struct mo_card *card = run->card;
+    mo_driver *d = card->driver;
+    struct {
+        uint64_t array, first;
+        int64_t count;
+    } p = {(uint64_t)(uintptr_t)array->card, d->card_fault + 8 * MO_RESULT_WORD, array->bytes / 8};
+    void *parameters[] = {&p};
+    const cu_handle search = card->functions->finite;
+    if (search == NULL || array->card == NULL) return false;
+    check(run);
+    if (!card->used) d->cuEventRecord(d->begin, d->stream);
+    const int64_t blocks = (p.count + MO_BLOCK - 1) / MO_BLOCK, most = 8 * (int64_t)d->processors;
+    if (d->cuMemsetD8Async(d->card_fault, 0xff, FAULT_BYTES, d->stream) != 0 ||
+        d->cuLaunchKernel(search, (unsigned)(blocks < most ? blocks : most), 1, 1, MO_BLOCK, 1, 1,
+                          0, d->stream, parameters, NULL) != 0)
+        lost(run, "a launch");
+    card->used = true;
+    card->launches = 1;
+    check(run);
+    *index = (int64_t)d->fault[MO_RESULT_WORD];
     return true;
 }
 

@@ -132,6 +132,8 @@ static tb_status load_function(mo_driver *driver, const mo_program *program, con
     tb_status status = tb_mo_emit_cuda(program, loaded->kernels, &text, error);
     if (status == TB_OK)
         status = load_code(driver, loaded, (const char *)text.bytes.base, options, error);
+    if (status == TB_OK && driver->cuModuleGetFunction(&loaded->finite, loaded->module, "kf") != 0)
+        status = tb_fail(error, TB_INTERNAL, "generated code lacks kf");
     for (int32_t g = 0; g < program->count; g++) {
         const mo_function *own = program->functions[g];
         for (int32_t k = 0;

@@ -209,6 +209,10 @@ int cuModuleGetFunction(handle *made, handle module, const char *name)
     return f->call == NULL;
 }
 
+/* for tests: bytes copied to the card, and arrays that it holds */
+long long played_uploaded;
+int played_arrays;
+
 int cuMemAlloc_v2(pointer *made, size_t bytes)
 {
     *made = (pointer)(size_t)malloc(bytes + 1);
@@ -219,12 +223,14 @@ int cuMemAlloc_v2(pointer *made, size_t bytes)
 int cuMemAllocAsync(pointer *made, size_t bytes, handle stream)
 {
     (void)stream;
+    played_arrays++;
     return cuMemAlloc_v2(made, bytes);
 }
 
 int cuMemFreeAsync(pointer at, handle stream)
 {
     (void)stream;
+    played_arrays--;
     free((void *)(size_t)at);
     return 0;
 }
@@ -232,6 +238,7 @@ int cuMemFreeAsync(pointer at, handle stream)
 int cuMemcpyHtoDAsync_v2(pointer to, const void *from, size_t bytes, handle stream)
 {
     memcpy((void *)(size_t)to, from, bytes);
+    played_uploaded += (long long)bytes;
     return stream == NULL;
 }
 
