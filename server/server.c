@@ -215,6 +215,7 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = td_memory_create(&server->memory, error);
     if (status == TB_OK) status = td_catalog_create(server, &server->catalog, error);
     if (status == TB_OK) status = td_programs_create(&server->programs, error);
+    if (status == TB_OK) status = td_arrays_create(server, &server->arrays, error);
     if (status == TB_OK) status = td_devices_start(server, error);
     if (status == TB_OK) status = td_sessions_create(server, &server->sessions, error);
     if (status == TB_OK) status = td_sessions_recover(server->sessions, error);
@@ -395,6 +396,7 @@ void td_server_destroy(td_server *server)
     if (server->sessions != NULL) td_sessions_destroy(server->sessions);
     td_devices_end(server);
     td_grasp_jobs_destroy(server->grasp_jobs);
+    td_arrays_destroy(server->arrays);
     td_programs_destroy(server->programs);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);
     if (server->auth != NULL) td_auth_destroy(server->auth);

@@ -1,4 +1,4 @@
-/* Handlers of Function: Compile, Call, List.
+/* Handlers of Function: Compile, Call, List, and Fetch and Forget of arrays that calls keep.
  *
  * A worker compiles and calls; as with problems, one worker stays free for requests that take
  * milliseconds. A call ends with its client, its deadline or its own limit, between rounds of its
@@ -129,13 +129,43 @@ void td_function_compile(td_call *call, td_request *request)
     td_offload(call, request, compile);
 }
 
+/* Adds the arrays of a session to the answer. */
+static void describe_arrays(td_call *call, const char *session, td_wire *wire,
+                            Tribo__V1__ListResponse *response)
+{
+    enum { MOST = 256 };
+    const td_array_key key = {call->caller.name, session, NULL};
+    char(*names)[TD_ARRAY_NAME + 1] = td_wire_take(wire, MOST * sizeof *names);
+    tb_function_array *arrays[MOST];
+    if (session[0] == '\0' || wire->failed) return;
+    const int32_t count = td_arrays_list(call->server->arrays, &key, names, arrays, MOST);
+    response->arrays = td_wire_take(wire, ((size_t)count + 1) * sizeof *response->arrays);
+    for (int32_t k = 0; k < count; k++) {
+        Tribo__V1__KeptArray *a = td_wire_take(wire, sizeof *a);
+        tb_function_value *shape = td_wire_take(wire, sizeof *shape);
+        if (!wire->failed) {
+            tribo__v1__kept_array__init(a);
+            *shape = tb_function_array_shape(arrays[k]);
+            a->name = names[k];
+            a->type = (char *)(uintptr_t)TYPES[shape->type];
+            a->shape = shape->size;
+            a->n_shape = (size_t)shape->rank;
+            a->bytes = tb_function_array_bytes(arrays[k]);
+            response->arrays[response->n_arrays++] = a;
+        }
+        tb_function_array_release(arrays[k]);
+    }
+}
+
 static void list(td_call *call, td_request *request)
 {
     td_wire wire = {0};
+    const Tribo__V1__ListRequest *m = (const Tribo__V1__ListRequest *)request->message;
     tb_function_program *programs[TD_PROGRAMS];
     Tribo__V1__ListResponse response = TRIBO__V1__LIST_RESPONSE__INIT;
     const int count = td_programs_list(call->server->programs, programs, TD_PROGRAMS);
     Tribo__V1__CompileResponse *messages[TD_PROGRAMS];
+    describe_arrays(call, m->session, &wire, &response);
     td_request_free(request);
     for (int k = 0; k < count; k++) messages[k] = describe(&wire, programs[k]);
     response.n_programs = (size_t)count;
@@ -162,6 +192,8 @@ typedef struct calling {
     uint64_t memory_bytes;    /* booked */
     tb_function_options options;
     tb_function_timing timing;
+    bool *keep;        /* by output, or NULL */
+    const char **name; /* by output, of those to keep */
 } calling;
 
 static const Tribo__V1__FunctionValue *find_input(const Tribo__V1__CallRequest *m, const char *name)
@@ -245,6 +277,67 @@ static tb_status read_input(const Tribo__V1__FunctionValue *given, tb_function_t
     return TB_OK;
 }
 
+/* An array of the session, or one that comes with the request and stays for later calls. */
+static tb_status read_kept(calling *c, const Tribo__V1__CallRequest *m,
+                           const Tribo__V1__FunctionValue *given, tb_function_value *value,
+                           tb_error *error)
+{
+    td_arrays *arrays = c->call->server->arrays;
+    const td_array_key key = {c->call->caller.name, m->session, given->kept};
+    if (given->value == NULL) return td_arrays_find(arrays, &key, &value->kept, error);
+    tb_function_array *made = NULL;
+    tb_status status = tb_function_array_make(value, &made, error);
+    if (status == TB_OK) status = td_arrays_put(arrays, &key, made, error);
+    if (status != TB_OK) {
+        if (error->field[0] == '\0')
+            snprintf(error->field, sizeof error->field, "%s", given->name);
+        tb_function_array_release(made);
+        return status;
+    }
+    tb_function_value_free(value);
+    value->kept = made;
+    return TB_OK;
+}
+
+/* Which outputs stay, and under which names. */
+static tb_status read_keep(calling *c, const Tribo__V1__CallRequest *m, tb_error *error)
+{
+    if (m->n_keep == 0) return TB_OK;
+    c->keep = calloc((size_t)c->info.outputs + 1, sizeof *c->keep);
+    c->name = calloc((size_t)c->info.outputs + 1, sizeof *c->name);
+    if (c->keep == NULL || c->name == NULL) return tb_fail_memory(error, 0, "a call");
+    for (size_t i = 0; i < m->n_keep; i++) {
+        const Tribo__V1__KeepOutput *asked = m->keep[i];
+        const tb_function_argument *output = c->argument + c->info.inputs;
+        int32_t k = 0;
+        while (k < c->info.outputs && strcmp(output[k].name, asked->output) != 0) k++;
+        if (k == c->info.outputs)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "keep",
+                                 "function '%s' has no output '%.80s'", c->info.name,
+                                 asked->output);
+        c->name[k] = asked->name[0] != '\0' ? asked->name : output[k].name;
+        c->keep[k] = true;
+        const td_array_key key = {c->call->caller.name, m->session, c->name[k]};
+        const tb_status status = td_arrays_check(&key, error);
+        if (status != TB_OK) return status;
+    }
+    c->options.keep = c->keep;
+    return TB_OK;
+}
+
+/* Puts the outputs that stay where later calls find them. */
+static tb_status keep_outputs(calling *c, const char *session, tb_error *error)
+{
+    tb_status status = TB_OK;
+    for (int32_t k = 0; c->keep != NULL && k < c->info.outputs && status == TB_OK; k++) {
+        if (!c->keep[k]) continue;
+        const td_array_key key = {c->call->caller.name, session, c->name[k]};
+        status = td_arrays_put(c->call->server->arrays, &key,
+                               c->value[c->info.inputs + k].kept, error);
+    }
+    return status;
+}
+
 static tb_status read_inputs(calling *c, const Tribo__V1__CallRequest *m, tb_error *error)
 {
     const int32_t inputs = c->info.inputs, count = inputs + c->info.outputs;
@@ -256,7 +349,11 @@ static tb_status read_inputs(calling *c, const Tribo__V1__CallRequest *m, tb_err
         tb_function_describe_argument(c->program, c->function, k, &c->argument[k]);
     for (int32_t k = 0; k < inputs && status == TB_OK; k++) {
         const Tribo__V1__FunctionValue *given = find_input(m, c->argument[k].name);
-        if (given != NULL) status = read_input(given, c->argument[k].type, &c->value[k], error);
+        if (given == NULL) continue;
+        if (given->value != NULL || given->kept[0] == '\0')
+            status = read_input(given, c->argument[k].type, &c->value[k], error);
+        if (status == TB_OK && given->kept[0] != '\0')
+            status = read_kept(c, m, given, &c->value[k], error);
     }
     for (size_t i = 0; i < m->n_inputs && status == TB_OK; i++) {
         int32_t k = 0;
@@ -332,32 +429,50 @@ static bool wait_for_reader(td_call *call)
     return true;
 }
 
-static void send_output(calling *c, int32_t k)
+static void send_piece(td_call *call, const char *name, const char *kept, Tribo__V1__Array *array,
+                       uint64_t offset)
+{
+    Tribo__V1__CallResponse response = TRIBO__V1__CALL_RESPONSE__INIT;
+    Tribo__V1__FunctionValue output = TRIBO__V1__FUNCTION_VALUE__INIT;
+    Tribo__V1__FetchResponse fetched = TRIBO__V1__FETCH_RESPONSE__INIT;
+    fetched.value = output.value = array;
+    fetched.offset = response.offset = offset;
+    output.name = (char *)(uintptr_t)name;
+    output.kept = (char *)(uintptr_t)kept;
+    response.event_case = TRIBO__V1__CALL_RESPONSE__EVENT_OUTPUT;
+    response.output = &output;
+    td_call_send(call, name != NULL ? &response.base : &fetched.base);
+}
+
+/* Sends an output in pieces, or with a NULL name a fetched array; a kept output is sent without data. */
+static void send_array(td_call *call, const char *name, const char *kept,
+                       const tb_function_value *value)
 {
     static const Tribo__V1__DataType DTYPES[] = {TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64,
                                                  TRIBO__V1__DATA_TYPE__DATA_TYPE_INT64,
                                                  TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8};
-    tb_function_value *value = &c->value[k];
+    tb_function_value shape = *value;
     uint64_t bytes = value->type == TB_FUNCTION_BOOLEAN ? 1 : 8;
     for (int32_t d = 0; d < value->rank; d++) bytes *= (uint64_t)value->size[d];
+    if (value->data == NULL) bytes = 0;
     for (uint64_t offset = 0; offset == 0 || offset < bytes; offset += PIECE_BYTES) {
-        Tribo__V1__CallResponse response = TRIBO__V1__CALL_RESPONSE__INIT;
-        Tribo__V1__FunctionValue output = TRIBO__V1__FUNCTION_VALUE__INIT;
         Tribo__V1__Array array = TRIBO__V1__ARRAY__INIT;
         const uint64_t left = bytes - offset;
-        if (!wait_for_reader(c->call)) return;
+        if (!wait_for_reader(call)) return;
         array.dtype = DTYPES[value->type];
         array.n_shape = (size_t)value->rank;
-        array.shape = value->size;
-        array.data.data = (uint8_t *)value->data + offset;
+        array.shape = shape.size;
+        array.data.data = bytes > 0 ? (uint8_t *)value->data + offset : NULL;
         array.data.len = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        output.name = c->argument[k].name;
-        output.value = &array;
-        response.event_case = TRIBO__V1__CALL_RESPONSE__EVENT_OUTPUT;
-        response.output = &output;
-        response.offset = offset;
-        td_call_send(c->call, &response.base);
+        send_piece(call, name, kept, &array, offset);
     }
+}
+
+static void send_outputs(calling *c)
+{
+    for (int32_t k = 0; k < c->info.outputs; k++)
+        send_array(c->call, c->argument[c->info.inputs + k].name,
+                   c->keep != NULL && c->keep[k] ? c->name[k] : "", &c->value[c->info.inputs + k]);
 }
 
 static void send_summary(calling *c)
@@ -382,6 +497,8 @@ static void free_calling(calling *c)
         tb_function_value_free(&c->value[k]);
     free(c->argument);
     free(c->value);
+    free(c->keep);
+    free(c->name);
     if (c->memory_bytes > 0) td_memory_give_back(server, c->call->caller.name, c->memory_bytes);
     td_programs_release(server->programs, c->program);
 }
@@ -404,16 +521,17 @@ static void run(td_call *call, td_request *request)
     if (status == TB_OK) status = find_program(&c, m, &error);
     if (status == TB_OK) status = read_options(&c, m, &error);
     if (status == TB_OK) status = read_inputs(&c, m, &error);
-    td_request_free(request);
+    if (status == TB_OK) status = read_keep(&c, m, &error);
     if (status == TB_OK)
         status = tb_function_call(c.program, c.function, &c.options, c.value,
                                   c.value + c.info.inputs, &c.timing, &error);
+    if (status == TB_OK) status = keep_outputs(&c, m->session, &error);
     if (status == TB_CANCELLED && td_monotonic_ns() >= call->deadline_ns)
         status = tb_fail(&error, TB_DEADLINE_EXCEEDED, "the deadline passed during the call");
-    for (int32_t k = 0; k < c.info.outputs && status == TB_OK; k++)
-        send_output(&c, c.info.inputs + k);
+    if (status == TB_OK) send_outputs(&c);
     if (status == TB_OK) send_summary(&c);
     free_calling(&c);
+    td_request_free(request);
     /* before the answer: a client that calls again at once finds its place free */
     atomic_fetch_sub(&server->solving, 1);
     td_call_finish(call, status, status == TB_OK ? NULL : &error, retry_after);
@@ -444,4 +562,68 @@ void td_function_call_writable(td_call *call)
 void td_function_call_cancelled(td_call *call)
 {
     (void)call; /* the worker asks td_call_wanted */
+}
+
+/* ---- arrays of a session ---- */
+
+static void fetch(td_call *call, td_request *request)
+{
+    const Tribo__V1__FetchRequest *m = (const Tribo__V1__FetchRequest *)request->message;
+    const td_array_key key = {call->caller.name, m->session, m->name};
+    tb_error error = {0};
+    tb_function_array *array = NULL;
+    tb_function_value value = {0};
+    uint64_t booked = 0;
+    tb_status status = td_arrays_find(call->server->arrays, &key, &array, &error);
+    if (status == TB_OK)
+        status = td_memory_take(call->server, call->caller.name, tb_function_array_bytes(array),
+                                "the array", &error);
+    if (status == TB_OK) booked = tb_function_array_bytes(array);
+    if (status == TB_OK) status = tb_function_array_read(array, &value, &error);
+    if (status == TB_OK) send_array(call, NULL, "", &value);
+    tb_function_value_free(&value);
+    tb_function_array_release(array);
+    if (booked > 0) td_memory_give_back(call->server, call->caller.name, booked);
+    td_request_free(request);
+    td_call_finish(call, status, status == TB_OK ? NULL : &error, 0);
+}
+
+void td_function_fetch(td_call *call, td_request *request)
+{
+    td_offload(call, request, fetch);
+}
+
+void td_function_fetch_half_closed(td_call *call)
+{
+    (void)call;
+}
+
+void td_function_fetch_writable(td_call *call)
+{
+    (void)call; /* the worker looks by itself */
+}
+
+void td_function_fetch_cancelled(td_call *call)
+{
+    (void)call; /* the worker asks td_call_wanted */
+}
+
+static void forget(td_call *call, td_request *request)
+{
+    const Tribo__V1__ForgetRequest *m = (const Tribo__V1__ForgetRequest *)request->message;
+    Tribo__V1__ForgetResponse response = TRIBO__V1__FORGET_RESPONSE__INIT;
+    td_array_key key = {call->caller.name, m->session, NULL};
+    for (size_t k = 0; k < m->n_names; k++) {
+        key.name = m->names[k];
+        td_arrays_forget(call->server->arrays, &key, &response.arrays, &response.bytes);
+    }
+    if (m->n_names == 0)
+        td_arrays_forget(call->server->arrays, &key, &response.arrays, &response.bytes);
+    td_request_free(request);
+    td_call_reply(call, &response.base);
+}
+
+void td_function_forget(td_call *call, td_request *request)
+{
+    td_offload(call, request, forget);
 }

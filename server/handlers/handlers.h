@@ -46,6 +46,7 @@
     /* functions.c */                                                                              \
     X(Function, function, Compile, compile, RUN)                                                   \
     X(Function, function, List, list, READ)                                                        \
+    X(Function, function, Forget, forget, RUN)                                                     \
     /* runs.c */                                                                                   \
     X(Runs, runs, ListRuns, list_runs, READ)                                                       \
     X(Runs, runs, GetRun, get_run, READ)                                                           \
@@ -62,7 +63,8 @@
     X(Simulation, simulation, StepStream, step_stream, RUN, true, true)                            \
     X(Simulation, simulation, Watch, watch, READ, false, true)                                     \
     X(Grasp, grasp, EvaluateGrasps, evaluate_grasps, RUN, false, true)                             \
-    X(Function, function, Call, call, RUN, false, true)
+    X(Function, function, Call, call, RUN, false, true)                                            \
+    X(Function, function, Fetch, fetch, READ, false, true)
 
 #define TD_DECLARE_UNARY(Service, service, Method, method, scope)                                  \
     void td_##service##_##method(td_call *, td_request *);

@@ -36,6 +36,7 @@ typedef struct td_config {
     uint64_t message_bytes; /* largest request */
     uint64_t chunk_bytes;   /* larger answers of streams are split into messages of this size */
     uint64_t asset_bytes;   /* largest asset */
+    uint64_t kept_array_bytes; /* arrays that calls of functions keep */
     uint64_t unpack_bytes;  /* memory that one unpacked request may take */
     int32_t nesting;        /* of messages and JSON */
     int32_t sessions, sessions_per_client, worlds_per_session;

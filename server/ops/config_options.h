@@ -36,6 +36,9 @@
       "answers of streams that are larger are sent in pieces of this size")                        \
     X(limits, asset_bytes, asset_bytes, BYTES, "256 MiB", 4 * KIB, 1 * GIB, LIVE,                  \
       "largest file that can be uploaded")                                                         \
+    X(limits, kept_array_bytes, kept_array_bytes, BYTES, "1 GiB", 0, 1024 * GIB, LIVE,             \
+      "arrays that calls of functions keep for later ones, half of it for one client; the "        \
+      "longest unused go for new ones")                                                            \
     X(limits, unpack_bytes, unpack_bytes, BYTES, "128 MiB", 64 * KIB, 64 * GIB, LIVE,              \
       "memory that one unpacked request may take")                                                 \
     X(limits, nesting, nesting, INTEGER, "64", 8, 1000, LIVE,                                      \

@@ -28,6 +28,7 @@ typedef struct td_rpc td_rpc;               /* rpc.h */
 typedef struct td_http td_http;             /* http.h */
 typedef struct td_pool td_pool;             /* pool.h */
 typedef struct td_programs td_programs;     /* programs.h */
+typedef struct td_arrays td_arrays;         /* programs.h */
 typedef struct td_memory td_memory;         /* memory.h */
 typedef struct td_spans td_spans;           /* spans.h */
 struct db;                                  /* ../db/db.h */
@@ -53,6 +54,7 @@ struct td_server {
     td_sessions *sessions;
     td_grasp_jobs *grasp_jobs;
     td_programs *programs;
+    td_arrays *arrays; /* that calls of functions keep */
     td_rpc *rpc;
     td_http *http;
     struct td_server_private *own; /* of server.c */

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "call/memory.h"
+#include "session/programs.h"
 #include "session/session_internal.h"
 
 /* How often it looks at the server's clock, which a test may have moved. */
@@ -181,6 +182,7 @@ static void *reap_for_ever(void *context)
         pthread_mutex_unlock(&all->reaper_mutex);
         if (look) {
             td_sessions_reap(all);
+            td_arrays_reap(all->server->arrays);
             move_stranded(all);
             write_runs(all);
             checkpoint_when_due(all);

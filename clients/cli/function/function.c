@@ -14,7 +14,7 @@ enum { SOURCE_LIMIT = 16 << 20 };
 
 static const args_command COMMAND = {
     .name = "function",
-    .operands = "compile|call|integrate FILE.mo",
+    .operands = "compile|call|integrate FILE.mo | forget SESSION",
     .description =
         "Compiles the functions of a Modelica 3.6 source, or calls one of them. An input is a "
         "number,\n"
@@ -22,7 +22,9 @@ static const args_command COMMAND = {
         "a\n"
         "scalar. Functions with annotation(gpuFunction = true) run on a card where there is one.\n"
         "integrate prints the source with a function more: it steps x' = f(x, ...) with the\n"
-        "states in the first inputs of f and their rates in its outputs.\n",
+        "states in the first inputs of f and their rates in its outputs.\n"
+        "A daemon keeps arrays between calls of one session, on its card if the call ran there, until\n"
+        "forget, or ten minutes after the last call that named them.\n",
     .examples = "  tribo function compile heat.mo\n"
                 "  tribo function call heat.mo --function step --input u=u.npy --input dt=0.25 "
                 "--output v=v.npy\n"
@@ -30,6 +32,11 @@ static const args_command COMMAND = {
                 "u=u.npy\n"
                 "  tribo function call heat.mo --function step --input u=u.npy --server "
                 "robot7:7410\n"
+                "  tribo function call heat.mo --input u=u.npy --keep v=field --session mine "
+                "--server robot7:7410\n"
+                "  tribo function call heat.mo --input u=kept:field --keep v=field --session mine "
+                "--server robot7:7410\n"
+                "  tribo function forget mine --server robot7:7410\n"
                 "  tribo function integrate heat.mo --function rates --method implicit_euler "
                 ">heat_steps.mo\n",
     .minimum_operands = 2,
@@ -172,8 +179,9 @@ int command_function(int argc, char **argv)
     const args_option options[] = {
         {"function", "NAME", "the function to call (the only one of the source)", ARGS_TEXT,
          &job.function, 0, 0, NULL},
-        {"input", "NAME=VALUE", "an input: a number, true, false or FILE.npy; several times",
-         ARGS_LIST, &job.inputs, 0, 0, NULL},
+        {"input", "NAME=VALUE",
+         "an input: a number, true, false, FILE.npy or kept:NAME; several times", ARGS_LIST,
+         &job.inputs, 0, 0, NULL},
         {"output", "NAME=FILE", "write an output to a file of NumPy; several times", ARGS_LIST,
          &job.outputs, 0, 0, NULL},
         {"backend", NULL, "what runs it (auto)", ARGS_CHOICE, &job.backend, 0, 0, BACKENDS},
@@ -185,8 +193,17 @@ int command_function(int argc, char **argv)
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     args_option connection[REMOTE_OPTIONS];
     remote_option_list(&job.remote, connection);
+    const args_option keeping[] = {
+        {"keep", "NAME=AS", "have the daemon keep an input or output array; several times",
+         ARGS_LIST, &job.keeps, 0, 0, NULL},
+        {"session", "NAME", "of the kept arrays, chosen by you: 1 to 80 characters", ARGS_TEXT,
+         &job.session, 0, 0, NULL},
+        {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     connection[0].help = "have a daemon compile and call: HOST:PORT or unix:PATH";
-    const args_group groups[] = {{"options", options}, {"with a daemon", connection}, {NULL, NULL}};
+    const args_group groups[] = {{"options", options},
+                                 {"with a daemon", connection},
+                                 {"arrays that a daemon keeps", keeping},
+                                 {NULL, NULL}};
     int operands = 0;
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
@@ -198,8 +215,10 @@ int command_function(int argc, char **argv)
         code = function_call(&job);
     else if (strcmp(argv[1], "integrate") == 0)
         code = function_integrate(&job);
+    else if (strcmp(argv[1], "forget") == 0)
+        code = function_forget(&job, job.path);
     else
-        args_complain(COMMAND.name, "no action '%s': compile, call or integrate", argv[1]);
+        args_complain(COMMAND.name, "no action '%s': compile, call, integrate or forget", argv[1]);
     free(job.source);
     return code;
 }

@@ -10,7 +10,8 @@
 typedef struct function_job {
     const char *path;     /* of the source */
     const char *function; /* NULL: the only one */
-    args_list inputs, outputs;
+    args_list inputs, outputs, keeps;
+    const char *session; /* of kept arrays, or NULL */
     int backend;
     int method; /* tb_function_method */
     double seconds, memory_mib;
@@ -28,11 +29,20 @@ int32_t function_choose(const function_job *job, const tb_function_program *prog
 int function_compile(function_job *job);
 int function_call(function_job *job);
 
-/* Has a daemon compile and call; values are the inputs, then room for the outputs. */
-tb_status function_call_remote(const function_job *job, const char *source,
-                               const tb_function_info *info, const tb_function_argument *argument,
-                               tb_function_value *values, tb_function_timing *timing,
-                               tb_error *error);
+/* A call: the function's description and its values. */
+typedef struct function_values {
+    tb_function_info info;
+    tb_function_argument *argument; /* inputs, then outputs */
+    tb_function_value *value;       /* likewise */
+    const char **file;              /* of each output, or NULL */
+    const char **kept; /* of each argument, the name that the daemon keeps it under, or NULL */
+} function_values;
+
+/* Has a daemon compile and call, and fetches kept outputs that have a file. */
+tb_status function_call_remote(const function_job *job, function_values *v,
+                               tb_function_timing *timing, tb_error *error);
+/* Has a daemon forget the arrays that the calls of a session kept. */
+int function_forget(const function_job *job, const char *session);
 
 /* Reads and compiles the source; on failure says why, with the line and a caret. */
 tb_status function_load(function_job *job, tb_function_program **program);

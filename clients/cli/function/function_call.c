@@ -11,14 +11,6 @@
 #include "function/function.h"
 #include "function/npy.h"
 
-/* A call: the function's description and its values. */
-typedef struct function_values {
-    tb_function_info info;
-    tb_function_argument *argument; /* inputs, then outputs */
-    tb_function_value *value;       /* likewise */
-    const char **file;              /* of each output, or NULL */
-} function_values;
-
 static void free_values(function_values *v)
 {
     for (int32_t k = 0; v->value != NULL && k < v->info.inputs + v->info.outputs; k++)
@@ -26,6 +18,7 @@ static void free_values(function_values *v)
     free(v->argument);
     free(v->value);
     free((void *)v->file);
+    free((void *)v->kept);
 }
 
 static bool has_extension(const char *text)
@@ -67,6 +60,9 @@ static int32_t find_argument(const function_values *v, const char *name, int32_t
     return -1;
 }
 
+/* what an input begins with that the daemon keeps */
+static const char KEPT[] = "kept:";
+
 static tb_status read_input(function_values *v, const char *name, const char *text, tb_error *error)
 {
     const int32_t k = find_argument(v, name, 0, v->info.inputs);
@@ -74,8 +70,12 @@ static tb_status read_input(function_values *v, const char *name, const char *te
         return cli_fail(error, TB_INVALID_ARGUMENT, "", 0, name, "function '%s' has no input '%s'",
                         v->info.name, name);
     const tb_function_argument *a = &v->argument[k];
-    if (v->value[k].data != NULL)
+    if (v->value[k].data != NULL || v->kept[k] != NULL)
         return cli_fail(error, TB_INVALID_ARGUMENT, "", 0, name, "input '%s' is given twice", name);
+    if (strncmp(text, KEPT, sizeof KEPT - 1) == 0) {
+        v->kept[k] = text + sizeof KEPT - 1;
+        return TB_OK;
+    }
     if (has_extension(text)) return npy_read(text, a->type, &v->value[k], error);
     if (a->rank > 0)
         return cli_fail(error, TB_INVALID_ARGUMENT, "", 0, name,
@@ -91,11 +91,37 @@ static tb_status open_values(const tb_function_program *program, int32_t functio
     v->argument = calloc((size_t)count + 1, sizeof *v->argument);
     v->value = calloc((size_t)count + 1, sizeof *v->value);
     v->file = calloc((size_t)count + 1, sizeof *v->file);
-    if (v->argument == NULL || v->value == NULL || v->file == NULL)
+    v->kept = calloc((size_t)count + 1, sizeof *v->kept);
+    if (v->argument == NULL || v->value == NULL || v->file == NULL || v->kept == NULL)
         return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
     for (int32_t k = 0; k < count; k++)
         tb_function_describe_argument(program, function, k, &v->argument[k]);
     return TB_OK;
+}
+
+/* Notes the arguments that the daemon keeps; a usage error is told at once. */
+static int read_keeps(const function_job *job, function_values *v, tb_error *error)
+{
+    const int32_t count = v->info.inputs + v->info.outputs;
+    char name[TB_FUNCTION_NAME_SIZE];
+    for (int k = 0; k < job->keeps.count; k++) {
+        const char *text = function_split("keep", job->keeps.item[k], name, sizeof name);
+        if (text == NULL) return CLI_USAGE;
+        const int32_t argument = find_argument(v, name, 0, count);
+        if (argument < 0) {
+            cli_fail(error, TB_INVALID_ARGUMENT, "", 0, name,
+                     "function '%s' has no input or output '%s'", v->info.name, name);
+            return CLI_FAILED;
+        }
+        v->kept[argument] = text;
+    }
+    bool any = false;
+    for (int32_t k = 0; k < count; k++) any = any || v->kept[k] != NULL;
+    if (any && (job->remote.address == NULL || job->session == NULL)) {
+        args_complain("function", "arrays are kept by a daemon: --server and --session are missing");
+        return CLI_USAGE;
+    }
+    return CLI_OK;
 }
 
 /* Reads the inputs and notes the outputs' files; usage errors are said at once. */
@@ -119,7 +145,7 @@ static int read_command_line(const function_job *job, function_values *v, tb_err
         }
         v->file[output] = text;
     }
-    return CLI_OK;
+    return read_keeps(job, v, error);
 }
 
 static json_t *json_scalar(const tb_function_value *value)
@@ -154,13 +180,15 @@ static tb_status report(const function_job *job, const function_values *v,
         json_object_set_new(entry, "shape", shape);
         if (value->rank == 0) json_object_set_new(entry, "value", json_scalar(value));
         if (v->file[k] != NULL) json_object_set_new(entry, "file", json_text(v->file[k]));
+        if (v->kept[k] != NULL) json_object_set_new(entry, "kept", json_text(v->kept[k]));
         json_object_set_new(outputs, name, entry);
         if (job->json) continue;
         if (value->rank == 0) print_scalar(name, value);
         for (int32_t d = 0; d < value->rank; d++)
             printf("%s%lld", d == 0 ? name : " x ", (long long)value->size[d]);
         if (value->rank > 0)
-            printf("%s%s\n", v->file[k] ? " to " : "", v->file[k] ? v->file[k] : "");
+            printf("%s%s%s%s\n", v->kept[k] ? " kept as " : "", v->kept[k] ? v->kept[k] : "",
+                   v->file[k] ? " to " : "", v->file[k] ? v->file[k] : "");
     }
     json_object_set_new(object, "function", json_text(v->info.name));
     json_object_set_new(object, "backend", json_text(tb_function_backend_name(timing->backend)));
@@ -197,8 +225,7 @@ static int call(const function_job *job, const tb_function_program *program, int
     if (code == CLI_OK) {
         interrupt_watch();
         status = job->remote.address != NULL
-                     ? function_call_remote(job, job->source, &v.info, v.argument, v.value, &timing,
-                                            &error)
+                     ? function_call_remote(job, &v, &timing, &error)
                      : tb_function_call(program, function, &options, v.value,
                                         v.value + v.info.inputs, &timing, &error);
         if (status == TB_OK) status = report(job, &v, &timing, &error);

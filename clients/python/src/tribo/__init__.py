@@ -33,7 +33,7 @@ from tribo.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from tribo.function import Function, FunctionAnswer, Program
+from tribo.function import Function, FunctionAnswer, Kept, Program
 from tribo.grasp_types import (
     ControlSource,
     GraspObject,
@@ -111,6 +111,7 @@ __all__ = [
     "PermissionDeniedError",
     "Parameters",
     "Perturbation",
+    "Kept",
     "Program",
     "Protocol",
     "ResourceExhaustedError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -16,8 +17,9 @@ from tribo.arguments import (
     SessionArguments,
     takes,
 )
+from tribo.arrays import AnyArray
 from tribo.errors import translated
-from tribo.function import Function, Program, choose
+from tribo.function import CLOSE_SECONDS, Function, Kept, Program, choose, fetched, name_of
 from tribo.grasp_types import (
     GraspObject,
     GraspPose,
@@ -80,7 +82,15 @@ class Client(Connected):
         self.close()
 
     def close(self) -> None:
-        """Closes the connection; sessions continue until their leases end."""
+        """Closes the connection; sessions continue until their leases end.
+
+        Arrays that calls of functions kept are forgotten.
+        """
+        if self._keeps:
+            with suppress(grpc.RpcError):
+                self._function.Forget(
+                    self._forget(()), timeout=CLOSE_SECONDS, metadata=self._metadata
+                )
         for replica in self._replicas.values():
             replica.close()
         self._channel.close()
@@ -343,9 +353,31 @@ class Client(Connected):
     ) -> Iterator[function_pb2.CallResponse]:
         """The messages of a call; `Function` makes arrays of them."""
         responses: Iterator[function_pb2.CallResponse] = self._function.Call(
-            request, timeout=self._timeout, metadata=self._metadata
+            self._in_session(request), timeout=self._timeout, metadata=self._metadata
         )
         return responses
+
+    def fetch(self, kept: Kept | str) -> AnyArray:
+        """The content of an array that a call of a function kept."""
+        with translated():
+            return fetched(self._call(self._function.Fetch, self._fetch(name_of(kept))))
+
+    def forget(self, *kept: Kept | str) -> int:
+        """Forgets arrays that calls of functions kept, all of this client if none is named.
+
+        Returns the number of arrays forgotten.
+        """
+        answer: function_pb2.ForgetResponse = self._call(
+            self._function.Forget, self._forget(name_of(k) for k in kept)
+        )
+        return answer.arrays
+
+    def kept(self) -> list[Kept]:
+        """The arrays that the daemon keeps for this client, last used first."""
+        answer: function_pb2.ListResponse = self._call(
+            self._function.List, function_pb2.ListRequest(session=self._function_session)
+        )
+        return [Kept(a.name, shape=tuple(a.shape)) for a in answer.arrays]
 
     def runs(self, scene: Scene | str = "", *, fleet: bool = False) -> Iterator[runs_pb2.Run]:
         """Runs, newest first; with `fleet` those of all its daemons, from its database."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from tribo import aio
     from tribo.client import Client
 
-Output = Union[AnyArray, float, int, bool]
+Output = Union[AnyArray, float, int, bool, "Kept"]
+Input = Union[npt.ArrayLike, "Kept"]
+Keep = Union[Sequence[str], Mapping[str, str]]
 
 BACKENDS = {
     "auto": function_pb2.FUNCTION_BACKEND_UNSPECIFIED,
@@ -26,6 +28,21 @@ BACKENDS = {
     "cpu": function_pb2.FUNCTION_BACKEND_CPU,
     "gpu": function_pb2.FUNCTION_BACKEND_GPU,
 }
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An array that the daemon keeps for this client under a name, on the card where it can.
+
+    Calls return one for each output that they keep. As an input, `Kept(name, values)` sends the
+    values and has them kept; `Kept(name)` uses what is kept. It is forgotten when the client
+    closes or forgets it, when no call names it for ten minutes, and when memory is short: then a
+    call raises NotFoundError.
+    """
+
+    name: str
+    values: npt.ArrayLike | None = None
+    shape: tuple[int, ...] = ()  # of an output
 
 
 @dataclass(frozen=True)
@@ -52,6 +69,13 @@ def _encode(values: npt.ArrayLike) -> common_pb2.Array:
     return common_pb2.Array(dtype=kind, shape=array.shape, data=array.tobytes())
 
 
+def _input(name: str, value: Input) -> function_pb2.FunctionValue:
+    if not isinstance(value, Kept):
+        return function_pb2.FunctionValue(name=name, value=_encode(value))
+    values = None if value.values is None else _encode(value.values)
+    return function_pb2.FunctionValue(name=name, value=values, kept=value.name)
+
+
 def _decode(array: common_pb2.Array, data: bytes, kind: str) -> Output:
     whole = decode(common_pb2.Array(dtype=array.dtype, shape=array.shape, data=data))
     if kind == "Boolean":
@@ -69,23 +93,45 @@ def collect(
     types = {a.name: a.type for a in info.outputs}
     arrays: dict[str, common_pb2.Array] = {}
     pieces: dict[str, list[bytes]] = {}
+    kept: dict[str, Kept] = {}
     summary = function_pb2.CallSummary()
     for response in responses:
         if response.WhichOneof("event") == "summary":
             summary = response.summary
             continue
         output = response.output
+        if output.kept:
+            kept[output.name] = Kept(output.kept, shape=tuple(output.value.shape))
+            continue
         arrays.setdefault(output.name, output.value)
         pieces.setdefault(output.name, []).append(output.value.data)
     names = {number: name for name, number in BACKENDS.items()}
+    sent = {n: _decode(a, b"".join(pieces[n]), types[n]) for n, a in arrays.items()}
     return FunctionAnswer(
-        {n: _decode(a, b"".join(pieces[n]), types[n]) for n, a in arrays.items()},
+        {**sent, **kept},
         names[summary.backend],
         summary.compile_seconds,
         summary.seconds,
         summary.kernel_seconds,
         summary.launches,
     )
+
+
+CLOSE_SECONDS = 2.0  # longest wait of a client that closes for its arrays to be forgotten
+
+
+def name_of(kept: Kept | str) -> str:
+    """The name of a kept array."""
+    return kept.name if isinstance(kept, Kept) else kept
+
+
+def fetched(responses: Iterable[function_pb2.FetchResponse]) -> AnyArray:
+    """The kept array that the messages of a fetch bring."""
+    pieces = list(responses)
+    array = pieces[0].value
+    data = b"".join(piece.value.data for piece in pieces)
+    whole = decode(common_pb2.Array(dtype=array.dtype, shape=array.shape, data=data))
+    return whole.astype(np.bool_) if array.dtype == common_pb2.DATA_TYPE_UINT8 else whole
 
 
 class CompiledFunction:
@@ -108,11 +154,12 @@ class CompiledFunction:
 
     def request(
         self,
-        inputs: tuple[npt.ArrayLike, ...],
-        named: dict[str, npt.ArrayLike],
+        inputs: tuple[Input, ...],
+        named: dict[str, Input],
         backend: str,
         seconds: float,
         memory_bytes: int,
+        keep: Keep,
     ) -> function_pb2.CallRequest:
         """The message of a call."""
         known = [a.name for a in self.info.inputs]
@@ -129,13 +176,16 @@ class CompiledFunction:
             source=self._source,
             name=self._file,
             function=self.name,
-            inputs=[
-                function_pb2.FunctionValue(name=name, value=_encode(value))
-                for name, value in given.items()
-            ],
+            inputs=[_input(name, value) for name, value in given.items()],
             backend=BACKENDS[backend],
             seconds=seconds,
             memory_bytes=memory_bytes,
+            keep=[
+                function_pb2.KeepOutput(output=output, name=name)
+                for output, name in (
+                    keep.items() if isinstance(keep, Mapping) else zip(keep, keep)
+                )
+            ],
         )
 
     def outputs(self, answer: FunctionAnswer) -> Any:
@@ -158,18 +208,23 @@ class Function(CompiledFunction):
 
     def call(
         self,
-        *inputs: npt.ArrayLike,
+        *inputs: Input,
         backend: str = "auto",
         seconds: float = 0,
         memory_bytes: int = 0,
-        **named: npt.ArrayLike,
+        keep: Keep = (),
+        **named: Input,
     ) -> FunctionAnswer:
-        """Calls the function; `seconds` and `memory_bytes` 0 mean the daemon's defaults."""
-        request = self.request(inputs, named, backend, seconds, memory_bytes)
+        """Calls the function; `seconds` and `memory_bytes` 0 mean the daemon's defaults.
+
+        `keep` names outputs that stay in the daemon and come back as `Kept`, or gives each the
+        name that it is kept under.
+        """
+        request = self.request(inputs, named, backend, seconds, memory_bytes, keep)
         with translated():
             return collect(self._client.call_function(request), self.info)
 
-    def __call__(self, *inputs: npt.ArrayLike, **named: Any) -> Any:
+    def __call__(self, *inputs: Input, **named: Any) -> Any:
         """Calls the function; see `outputs`."""
         return self.outputs(self.call(*inputs, **named))
 
@@ -186,19 +241,20 @@ class AsyncFunction(CompiledFunction):
     @like(Function.call)
     async def call(
         self,
-        *inputs: npt.ArrayLike,
+        *inputs: Input,
         backend: str = "auto",
         seconds: float = 0,
         memory_bytes: int = 0,
-        **named: npt.ArrayLike,
+        keep: Keep = (),
+        **named: Input,
     ) -> FunctionAnswer:
-        request = self.request(inputs, named, backend, seconds, memory_bytes)
+        request = self.request(inputs, named, backend, seconds, memory_bytes, keep)
         with translated():
             responses = [r async for r in self._client.call_function(request)]
         return collect(responses, self.info)
 
     @like(Function.__call__)
-    async def __call__(self, *inputs: npt.ArrayLike, **named: Any) -> Any:
+    async def __call__(self, *inputs: Input, **named: Any) -> Any:
         return self.outputs(await self.call(*inputs, **named))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tribo import requests
@@ -12,6 +13,7 @@ from tribo.grasp_types import GraspObject, Hand
 from tribo.names import Names
 from tribo.types import StepAnswer
 from tribo.v1 import (
+    function_pb2,
     function_pb2_grpc,
     grasp_pb2,
     grasp_pb2_grpc,
@@ -43,6 +45,21 @@ class Connected:
         self._solve = requests.stub(solve_pb2_grpc.SolveStub, self._channel)
         self._runs = requests.stub(runs_pb2_grpc.RunsStub, self._channel)
         self._function = requests.stub(function_pb2_grpc.FunctionStub, self._channel)
+        self._function_session = uuid.uuid4().hex  # of the arrays that calls of functions keep
+        self._keeps = False
+
+    def _in_session(self, request: function_pb2.CallRequest) -> function_pb2.CallRequest:
+        """The request, with the session that its kept arrays belong to."""
+        if request.keep or any(value.kept for value in request.inputs):
+            request.session = self._function_session
+            self._keeps = True
+        return request
+
+    def _forget(self, names: Iterable[str]) -> function_pb2.ForgetRequest:
+        return function_pb2.ForgetRequest(session=self._function_session, names=names)
+
+    def _fetch(self, name: str) -> function_pb2.FetchRequest:
+        return function_pb2.FetchRequest(session=self._function_session, name=name)
 
     def _replica(self, address: str) -> Self:
         """The client of another daemon of the fleet, with this client's options."""

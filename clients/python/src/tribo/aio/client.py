@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,9 @@ from tribo import requests
 from tribo.aio.jobs import GraspCalls
 from tribo.aio.session import Session
 from tribo.arguments import ConnectArguments, SceneArguments, SessionArguments, like, takes
-from tribo.function import AsyncFunction, choose
+from tribo.arrays import AnyArray
+from tribo.errors import translated
+from tribo.function import CLOSE_SECONDS, AsyncFunction, Kept, choose, fetched, name_of
 from tribo.sources import Source
 from tribo.types import Scene, SolveOptions
 from tribo.v1 import (
@@ -61,6 +64,11 @@ class Client(GraspCalls):
     async def close(self) -> None:
         for replica in self._replicas.values():
             await replica.close()
+        if self._keeps:
+            with suppress(grpc.RpcError):
+                await self._function.Forget(
+                    self._forget(()), timeout=CLOSE_SECONDS, metadata=self._metadata
+                )
         await self._channel.close()
 
     @like(blocking.Client.server_info)
@@ -132,9 +140,24 @@ class Client(GraspCalls):
     ) -> AsyncIterator[function_pb2.CallResponse]:
         """The messages of a call; `AsyncFunction` makes arrays of them."""
         responses: AsyncIterator[function_pb2.CallResponse] = self._function.Call(
-            request, timeout=self._timeout, metadata=self._metadata
+            self._in_session(request), timeout=self._timeout, metadata=self._metadata
         )
         return responses
+
+    @like(blocking.Client.fetch)
+    async def fetch(self, kept: Kept | str) -> AnyArray:
+        with translated():
+            responses = self._function.Fetch(
+                self._fetch(name_of(kept)), timeout=self._timeout, metadata=self._metadata
+            )
+            return fetched([piece async for piece in responses])
+
+    @like(blocking.Client.forget)
+    async def forget(self, *kept: Kept | str) -> int:
+        answer: function_pb2.ForgetResponse = await self._call(
+            self._function.Forget, self._forget(name_of(k) for k in kept)
+        )
+        return answer.arrays
 
     @like(blocking.Client.runs)
     def runs(self, scene: Scene | str = "", *, fleet: bool = False) -> AsyncIterator[runs_pb2.Run]:
