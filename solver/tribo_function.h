@@ -38,7 +38,7 @@ typedef struct tb_function_value {
     tb_function_type type;
     int32_t rank;
     int64_t size[TB_FUNCTION_RANK];
-    void *data; /* product of size elements, one for a scalar */
+    void *data;              /* product of size elements, one for a scalar */
     tb_function_array *kept; /* holds the content in place of data; NULL: data does */
 } tb_function_value;
 

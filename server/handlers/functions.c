@@ -289,8 +289,7 @@ static tb_status read_kept(calling *c, const Tribo__V1__CallRequest *m,
     tb_status status = tb_function_array_make(value, &made, error);
     if (status == TB_OK) status = td_arrays_put(arrays, &key, made, error);
     if (status != TB_OK) {
-        if (error->field[0] == '\0')
-            snprintf(error->field, sizeof error->field, "%s", given->name);
+        if (error->field[0] == '\0') snprintf(error->field, sizeof error->field, "%s", given->name);
         tb_function_array_release(made);
         return status;
     }
@@ -332,8 +331,8 @@ static tb_status keep_outputs(calling *c, const char *session, tb_error *error)
     for (int32_t k = 0; c->keep != NULL && k < c->info.outputs && status == TB_OK; k++) {
         if (!c->keep[k]) continue;
         const td_array_key key = {c->call->caller.name, session, c->name[k]};
-        status = td_arrays_put(c->call->server->arrays, &key,
-                               c->value[c->info.inputs + k].kept, error);
+        status =
+            td_arrays_put(c->call->server->arrays, &key, c->value[c->info.inputs + k].kept, error);
     }
     return status;
 }

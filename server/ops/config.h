@@ -33,12 +33,12 @@ typedef struct td_config {
     tb_log_level log_level;
     bool log_json;
     /* [limits] */
-    uint64_t message_bytes; /* largest request */
-    uint64_t chunk_bytes;   /* larger answers of streams are split into messages of this size */
-    uint64_t asset_bytes;   /* largest asset */
+    uint64_t message_bytes;    /* largest request */
+    uint64_t chunk_bytes;      /* larger answers of streams are split into messages of this size */
+    uint64_t asset_bytes;      /* largest asset */
     uint64_t kept_array_bytes; /* arrays that calls of functions keep */
-    uint64_t unpack_bytes;  /* memory that one unpacked request may take */
-    int32_t nesting;        /* of messages and JSON */
+    uint64_t unpack_bytes;     /* memory that one unpacked request may take */
+    int32_t nesting;           /* of messages and JSON */
     int32_t sessions, sessions_per_client, worlds_per_session;
     int32_t queue_length;      /* requests waiting for a device */
     double queue_wait_seconds; /* longest estimated wait of a call for its turn; 0: no bound */

@@ -105,8 +105,7 @@ static tb_status make_room(td_arrays *all, const char *caller, uint64_t bytes, t
                              "an array to keep has %llu bytes, a caller may keep %llu",
                              (unsigned long long)bytes, (unsigned long long)share);
     while (bytes_of(all, caller) > share - bytes) drop(all, oldest_of(all, caller));
-    while (all->bytes > limit - bytes || all->count == MOST_ARRAYS)
-        drop(all, oldest_of(all, NULL));
+    while (all->bytes > limit - bytes || all->count == MOST_ARRAYS) drop(all, oldest_of(all, NULL));
     for (;;) {
         const tb_status status =
             td_memory_take(all->server, caller, bytes, "the kept array", error);

@@ -232,8 +232,7 @@ static void set_input(mo_run *run, const mo_function *f, int32_t k, const tb_fun
                       mo_slot *slot)
 {
     const mo_variable *v = &f->variables[k];
-    if (f->flag[k] >= 0)
-        slot[f->flag[k]].integer = value->data != NULL || value->kept != NULL;
+    if (f->flag[k] >= 0) slot[f->flag[k]].integer = value->data != NULL || value->kept != NULL;
     if (value->kept != NULL) tb_mo_lend_kept(run, value->kept, slot[k].array);
     if (value->data == NULL || value->kept != NULL) return;
     if (v->rank > 0) {

@@ -23,7 +23,8 @@ static const args_command COMMAND = {
         "scalar. Functions with annotation(gpuFunction = true) run on a card where there is one.\n"
         "integrate prints the source with a function more: it steps x' = f(x, ...) with the\n"
         "states in the first inputs of f and their rates in its outputs.\n"
-        "A daemon keeps arrays between calls of one session, on its card if the call ran there, until\n"
+        "A daemon keeps arrays between calls of one session, on its card if the call ran there, "
+        "until\n"
         "forget, or ten minutes after the last call that named them.\n",
     .examples = "  tribo function compile heat.mo\n"
                 "  tribo function call heat.mo --function step --input u=u.npy --input dt=0.25 "

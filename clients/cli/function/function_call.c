@@ -118,7 +118,8 @@ static int read_keeps(const function_job *job, function_values *v, tb_error *err
     bool any = false;
     for (int32_t k = 0; k < count; k++) any = any || v->kept[k] != NULL;
     if (any && (job->remote.address == NULL || job->session == NULL)) {
-        args_complain("function", "arrays are kept by a daemon: --server and --session are missing");
+        args_complain("function",
+                      "arrays are kept by a daemon: --server and --session are missing");
         return CLI_USAGE;
     }
     return CLI_OK;

@@ -13,7 +13,7 @@ struct tb_function_array {
     pthread_mutex_t lock; /* of the two copies */
     tb_function_value shape;
     int64_t bytes;
-    void *data;       /* the host's copy, or NULL */
+    void *data;        /* the host's copy, or NULL */
     mo_driver *driver; /* of the card's copy, or NULL */
     cu_pointer card;
 };
@@ -104,9 +104,8 @@ tb_status tb_function_array_make(const tb_function_value *value, tb_function_arr
         return tb_fail(error, TB_INVALID_ARGUMENT, "arrays alone are kept, no scalars");
     tb_function_array *kept = make(value->type, value->rank, value->size);
     if (kept == NULL) return tb_fail_memory(error, 0, "a kept array");
-    const int64_t bad = value->type == TB_FUNCTION_REAL
-                            ? tb_mo_first_infinite(value->data, kept->bytes / 8)
-                            : -1;
+    const int64_t bad =
+        value->type == TB_FUNCTION_REAL ? tb_mo_first_infinite(value->data, kept->bytes / 8) : -1;
     tb_status status = TB_OK;
     if (bad >= 0)
         status = tb_fail(error, TB_INVALID_ARGUMENT, "element %lld of a kept array is not finite",
@@ -146,8 +145,8 @@ void tb_mo_lend_kept(mo_run *run, tb_function_array *kept, mo_array *array)
 {
     tb_error error = {0};
     pthread_mutex_lock(&kept->lock);
-    const tb_status status = run->card != NULL ? need_card(kept, run->card->driver, &error)
-                                               : need_data(kept, &error);
+    const tb_status status =
+        run->card != NULL ? need_card(kept, run->card->driver, &error) : need_data(kept, &error);
     memcpy(array->size, kept->shape.size, sizeof array->size);
     array->data = kept->data;
     array->bytes = kept->bytes;

@@ -12,9 +12,11 @@ static const char SOURCE[] =
     "function heat\n  input Real u[:, :];\n  input Real a = 0.125;\n"
     "  output Real v[size(u, 1), size(u, 2)];\n  output Real total;\nalgorithm\n  v := u;\n"
     "  for i in 2:size(u, 1) - 1, j in 2:size(u, 2) - 1 loop\n"
-    "    v[i, j] := u[i, j] + a * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4 * u[i, j]);\n"
+    "    v[i, j] := u[i, j] + a * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4 * "
+    "u[i, j]);\n"
     "  end for;\n  total := sum(v);\n  annotation(gpuFunction = true);\nend heat;\n"
-    "function scale\n  input Real x[:];\n  input Real by;\n  output Real y[size(x, 1)];\nalgorithm\n"
+    "function scale\n  input Real x[:];\n  input Real by;\n  output Real y[size(x, "
+    "1)];\nalgorithm\n"
     "  for i in 1:size(x, 1) loop\n    y[i] := x[i] * by;\n  end for;\n"
     "  annotation(gpuFunction = true);\nend scale;\n"
     "function mark\n  input Real x[:];\n  output Boolean b[size(x, 1)];\n  output Integer n[2];\n"
@@ -48,8 +50,8 @@ static void teardown(void)
 }
 
 static tb_status call(const char *name, tb_function_backend backend,
-                      const tb_function_value *inputs, const bool *keep,
-                      tb_function_value *outputs, tb_error *error)
+                      const tb_function_value *inputs, const bool *keep, tb_function_value *outputs,
+                      tb_error *error)
 {
     tb_function_options options = tb_function_defaults();
     options.backend = backend;
@@ -67,8 +69,7 @@ static tb_function_value steps_of_heat(tb_function_backend backend, int steps, b
     tb_function_value u = grid(13, 17, 1, 2), out[2];
     for (int k = 0; k < steps; k++) {
         const tb_function_value inputs[] = {u, {0}};
-        const tb_status status =
-            call("heat", backend, inputs, kept ? KEEP : NULL, out, &error);
+        const tb_status status = call("heat", backend, inputs, kept ? KEEP : NULL, out, &error);
         ck_assert_msg(status == TB_OK, "%s", error.message);
         ck_assert_ptr_nonnull(kept ? (void *)out[0].kept : out[0].data);
         ck_assert(kept ? out[0].data == NULL : out[0].kept == NULL);
