@@ -49,7 +49,7 @@ $(WARP_WORLDS): tests/unit/gpu/warp_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
 $(LARGE_PLAYED): tests/unit/gpu/large_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
-CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz rows,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
+CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz rows balls pairs,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 CARD_LARGE := $(B)/tests/plugin/card/large.o $(B)/tests/plugin/card/large.f32.o
 $(CARD_KERNELS): DEVICE_SINGLE := -Wno-unknown-pragmas
 $(filter %.f32.o,$(CARD_KERNELS)): DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
@@ -60,6 +60,8 @@ $(filter %/symgbmm.o %/symgbmm.f32.o,$(CARD_KERNELS)): tests/plugin/card/symgbmm
 $(filter %/stored.o %/stored.f32.o,$(CARD_KERNELS)): tests/plugin/card/stored.cc
 $(filter %/betz.o %/betz.f32.o,$(CARD_KERNELS)): tests/plugin/card/betz.cc
 $(filter %/rows.o %/rows.f32.o,$(CARD_KERNELS)): tests/plugin/card/rows.cc
+$(filter %/balls.o %/balls.f32.o,$(CARD_KERNELS)): tests/plugin/card/balls.cc
+$(filter %/pairs.o %/pairs.f32.o,$(CARD_KERNELS)): tests/plugin/card/pairs.cc
 $(CARD_LARGE): tests/plugin/card/large.cc
 $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_LARGE) $(LARGE_PLAYED) \
     $(LARGE_LANES) $(GRID_PLAY): $(B)/stamp.flags
@@ -94,6 +96,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_LARGE) $(DEVICE_WORLDS) $(LIBRAR
 
 $(addprefix $(B)/tests/unit/gpu/test_,gpu_qp symgbmm stored) $(B)/tests/unit/step/test_planar $(B)/tests/unit/solve/test_poulsen: | $(CARD)
 $(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp_jobs $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_large $(B)/tests/unit/gpu/test_gpu_large_memory: | $(CARD)
+$(B)/tests/unit/gpu/test_balls: | $(CARD)
 $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o
 $(B)/tests/unit/server/test_server_batch $(B)/tests/unit/server/test_server_device: | $(CARD)

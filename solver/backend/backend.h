@@ -13,11 +13,13 @@ typedef struct tb_device_copy {
     const struct tb_backend *backend;
 } tb_device_copy;
 
+struct tb_balls_run;
 struct tb_betz_batch;
+struct tb_box_pairs;
 struct tb_row_run;
 struct tb_row_outcome;
 
-enum { TB_BACKEND_ABI = 16 };
+enum { TB_BACKEND_ABI = 17 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const
@@ -87,11 +89,20 @@ typedef struct tb_backend {
      * and the impulses of the run. May be NULL. */
     tb_status (*rows_iterate)(int32_t device, const struct tb_row_run *run,
                               struct tb_row_outcome *outcome, tb_error *error);
+    /* Steps of worlds of balls by the volume law (penalty/card/balls.h). DIVERGED worlds are marked in the
+     * run and are no failure. May be NULL, all of them. */
+    tb_status (*balls_open)(int32_t device, void **context, tb_error *error);
+    tb_status (*balls_run)(void *context, struct tb_balls_run *run, tb_error *error);
+    void (*balls_close)(void *context);
+    /* Near pairs of boxes by one of a card's methods (penalty/card/box_pairs.h). May be NULL. */
+    tb_status (*box_pairs)(int32_t device, struct tb_box_pairs *pairs, tb_error *error);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;
 /* Planar worlds on the processor, their contacts on the GPU's planar sweeps. */
 extern const tb_backend tb_backend_planar;
+/* Worlds of balls by the volume law: states on the processor, steps on the GPU. */
+extern const tb_backend tb_backend_volume;
 
 /* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and
  * one is insisted on. */

@@ -16,6 +16,8 @@
 #include "gpu/batch/small/warp_fits.h"
 #include "gpu/coloured/rows.h"
 #include "gpu/large/large_step.h"
+#include "gpu/penalty/balls.h"
+#include "gpu/penalty/pairs.h"
 #include "gpu/planar/betz.h"
 #include "gpu/qp/program.h"
 #include "gpu/qp/symgbmm.h"
@@ -460,4 +462,8 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .planar_open = tb_gpu_planar_open,
                                       .planar_sweep = tb_gpu_planar_sweep,
                                       .planar_close = tb_gpu_planar_close,
-                                      .rows_iterate = tb_gpu_rows_iterate};
+                                      .rows_iterate = tb_gpu_rows_iterate,
+                                      .balls_open = tb_gpu_balls_open,
+                                      .balls_run = tb_gpu_balls_run,
+                                      .balls_close = tb_gpu_balls_close,
+                                      .box_pairs = tb_gpu_box_pairs};

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "penalty/card/ball_law.h"
 #include "penalty/penalty_internal.h"
 
 /* ---- motion ---- */
@@ -165,19 +166,14 @@ static tb_status make_list(tb_penalty *p, tb_error *error)
 
 /* ---- contacts ---- */
 
-static tb_vec3 velocity_at(const tb_penalty *p, int32_t body, tb_vec3 x)
+static tb_law_motion motion_of(const tb_penalty *p, int32_t body)
 {
-    return tb_v3_add(p->linear[body], tb_v3_cross(p->angular[body], tb_v3_sub(x, p->com[body])));
+    return (tb_law_motion){p->com[body], p->linear[body], p->angular[body]};
 }
 
 static void add_wrench(tb_penalty *p, int32_t body, tb_vec3 at, tb_vec3 force, tb_vec3 torque)
 {
-    double *w = p->wrenches + 6 * body;
-    const tb_vec3 turn = tb_v3_add(torque, tb_v3_cross(tb_v3_sub(at, p->com[body]), force));
-    for (int k = 0; k < 3; k++) {
-        w[k] += tb_v3_at(force, k);
-        w[3 + k] += tb_v3_at(turn, k);
-    }
+    tb_law_add_wrench(p->wrenches + 6 * body, p->com[body], at, force, torque);
 }
 
 /* Applies a contact and remembers it. False if memory is refused. */
@@ -203,30 +199,22 @@ static bool apply(tb_penalty *p, const tb_near_pair *pair, const tb_overlap_part
 
 static tb_vec3 relative_velocity(const tb_penalty *p, const tb_near_pair *pair, tb_vec3 x)
 {
-    return tb_v3_sub(velocity_at(p, p->shapes[pair->a].body, x),
-                     velocity_at(p, p->shapes[pair->b].body, x));
+    const tb_law_motion a = motion_of(p, p->shapes[pair->a].body),
+                        b = motion_of(p, p->shapes[pair->b].body);
+    return tb_v3_sub(tb_law_velocity_at(&a, x), tb_law_velocity_at(&b, x));
 }
 
-/* Two balls: a spring along the line of centres, nothing else (3.9). */
 static bool ball_ball(tb_penalty *p, const tb_near_pair *pair)
 {
-    const double ra = p->shapes[pair->a].radius, rb = p->shapes[pair->b].radius;
-    const tb_vec3 xa = p->shape_poses[pair->a].position, xb = p->shape_poses[pair->b].position;
-    const tb_vec3 line = tb_v3_sub(xa, xb);
-    const double distance2 = tb_v3_length2(line);
-    if (!(distance2 < (ra + rb) * (ra + rb))) return true;
-    const double distance = sqrt(distance2);
-    if (!(distance > 0)) {
-        p->degenerate = true;
-        return true;
+    tb_overlap_part part;
+    tb_contact_push push;
+    switch (tb_law_two_balls(&pair->constants, p->shape_poses[pair->a].position,
+                             p->shapes[pair->a].radius, p->shape_poses[pair->b].position,
+                             p->shapes[pair->b].radius, &part, &push)) {
+    case TB_BALLS_APART: return true;
+    case TB_BALLS_EQUAL: p->degenerate = true; return true;
+    default: return apply(p, pair, &part, &push, relative_velocity(p, pair, part.centroid));
     }
-    const tb_vec3 normal = tb_v3_scale(line, 1 / distance);
-    const double depth = ra + rb - distance;
-    tb_contact_push push = {.normal_force = tb_sphere_push(&pair->constants, ra, rb, depth)};
-    push.force = tb_v3_scale(normal, push.normal_force);
-    const tb_overlap_part part = {
-        .depth = depth, .centroid = tb_v3_add_scaled(xb, normal, rb - depth / 2), .area = normal};
-    return apply(p, pair, &part, &push, relative_velocity(p, pair, part.centroid));
 }
 
 static bool ball_plane(tb_penalty *p, const tb_near_pair *pair, bool ball_first)
@@ -286,13 +274,6 @@ tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error
 
 /* ---- f(t, y) ---- */
 
-/* q' of a quaternion turned by w (body axes): q (0, w) / 2 */
-static void quaternion_slope(const double q[4], const double w[3], double slope[4])
-{
-    const tb_quaternion r = tb_q_mul(tb_q_load(q), tb_q(0, w[0], w[1], w[2]));
-    slope[0] = r.w / 2, slope[1] = r.x / 2, slope[2] = r.y / 2, slope[3] = r.z / 2;
-}
-
 static void coordinate_slopes(const tb_model *m, const double *q, const double *u, double *slope)
 {
     for (int32_t j = 0; j < m->number_of_joints; j++) {
@@ -302,9 +283,9 @@ static void coordinate_slopes(const tb_model *m, const double *q, const double *
         switch (joint->type) {
         case TB_JOINT_FREE:
             memcpy(s, v, 3 * sizeof *s);
-            quaternion_slope(x + 3, v + 3, s + 3);
+            tb_law_quaternion_slope(x + 3, v + 3, s + 3);
             break;
-        case TB_JOINT_BALL: quaternion_slope(x, v, s); break;
+        case TB_JOINT_BALL: tb_law_quaternion_slope(x, v, s); break;
         default: s[0] = v[0];
         }
     }
@@ -316,25 +297,10 @@ static void free_accelerations(const tb_penalty *p, const double *u, double *slo
     const tb_model *m = p->state->model;
     for (int32_t t = 0; t < m->number_of_trees; t++) {
         const tb_model_tree *tree = &m->trees[t];
-        const tb_model_body *body = &m->bodies[tree->body];
-        const double *w = p->wrenches + 6 * tree->body, *more = p->state->wrenches + 6 * tree->body;
-        const double *applied = p->state->applied + tree->dof, *v = u + tree->dof;
-        double *s = slope + tree->dof;
-        const double weight = body->mass * (1 - body->gravity_compensation);
-        const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-        const tb_vec3 spin = tb_v3_load(v + 3);
-        const tb_vec3 torque = tb_m33_tmul_v3(&p->poses[tree->body].rotation,
-                                              tb_v3_add(tb_v3_load(w + 3), tb_v3_load(more + 3)));
-        const tb_vec3 gyro = tb_v3_cross(spin, tb_m33_mul_v3(&inertia, spin));
-        double x[3];
-        for (int k = 0; k < 3; k++) {
-            s[k] = tree->inverse_mass * (w[k] + more[k] + applied[k] + weight * m->gravity[k]);
-            x[k] = tb_v3_at(torque, k) + applied[3 + k] - tb_v3_at(gyro, k);
-        }
-        for (int k = 0; k < 3; k++)
-            s[3 + k] = tree->inverse_inertia[3 * k] * x[0] +
-                       tree->inverse_inertia[3 * k + 1] * x[1] +
-                       tree->inverse_inertia[3 * k + 2] * x[2];
+        const tb_law_body body = tb_penalty_free_body(m, t);
+        tb_law_free_acceleration(&body, m->gravity, &p->poses[tree->body].rotation, u + tree->dof,
+                                 p->wrenches + 6 * tree->body, p->state->wrenches + 6 * tree->body,
+                                 p->state->applied + tree->dof, slope + tree->dof);
     }
 }
 

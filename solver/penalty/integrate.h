@@ -42,6 +42,15 @@ enum { TB_MOST_STAGES = 7, TB_INTEGRATE_ARRAYS = TB_MOST_STAGES + 2 };
  * in a build without it; NOT_CONVERGED where a tolerance cannot be reached. */
 tb_status tb_integrate(const char *name, tb_initial_value *problem, tb_error *error);
 
+/* An explicit Runge-Kutta method of fixed steps. */
+typedef struct tb_fixed_method {
+    int32_t stages;
+    double a[TB_MOST_STAGES][TB_MOST_STAGES], b[TB_MOST_STAGES];
+} tb_fixed_method;
+
+/* False for a name that is none of them. */
+bool tb_integrator_fixed(const char *name, tb_fixed_method *method);
+
 /* Integrators of SUNDIALS; UNSUPPORTED in a build without it. */
 tb_status tb_integrate_sundials(const char *name, tb_initial_value *problem, tb_error *error);
 

@@ -2,6 +2,9 @@
 #ifndef TB_PENALTY_INTERNAL_H
 #define TB_PENALTY_INTERNAL_H
 
+#include <string.h>
+
+#include "penalty/card/ball_law.h"
 #include "penalty/broad.h"
 #include "penalty/integrate.h"
 #include "penalty/penalty.h"
@@ -90,5 +93,35 @@ tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error
 /* f(t, y) for tb_integrate; the context is the tb_penalty. */
 tb_status tb_penalty_slope(void *context, double t, const double *y, double *slope,
                            tb_error *error);
+
+/* Constants of a tree that is one free body. */
+static inline tb_law_body tb_penalty_free_body(const tb_model *m, int32_t tree)
+{
+    const tb_model_tree *t = &m->trees[tree];
+    const tb_model_body *b = &m->bodies[t->body];
+    tb_law_body body = {.inverse_mass = t->inverse_mass,
+                        .weight = b->mass * (1 - b->gravity_compensation)};
+    memcpy(body.inverse_inertia, t->inverse_inertia, sizeof body.inverse_inertia);
+    memcpy(body.inertia, b->inertia, sizeof body.inertia);
+    return body;
+}
+
+/* Steps that a card has made: their cost and the worst contact of each step's last evaluation. */
+typedef struct tb_penalty_steps {
+    const char *integrator;
+    const double *point; /* y of the last evaluation */
+    double dt;           /* s */
+    int32_t steps, evaluations, contacts;
+    double penetration; /* m */
+    bool degenerate;
+} tb_penalty_steps;
+
+/* Takes them over: the state moves to p->y, whose last number is the work of the contacts, and gets the
+ * contacts of the last evaluation. */
+tb_status tb_penalty_take_steps(tb_penalty *p, tb_state *state, const tb_step_options *options,
+                                const tb_penalty_steps *steps, tb_certificate *certificate,
+                                tb_error *error);
+/* The name of an integrator of the options. */
+const char *tb_penalty_integrator(const tb_step_options *options);
 
 #endif

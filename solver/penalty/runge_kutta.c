@@ -93,6 +93,26 @@ const char *tb_integrator_summary(int32_t index)
     return index >= 0 && index < INTEGRATORS_COUNT ? INTEGRATORS[index].summary : NULL;
 }
 
+static bool is_adaptive(const table *m)
+{
+    bool adaptive = false;
+    for (int32_t s = 0; s < m->stages; s++) adaptive = adaptive || m->other[s] != 0;
+    return adaptive;
+}
+
+bool tb_integrator_fixed(const char *name, tb_fixed_method *method)
+{
+    for (int32_t i = 0; i < TABLES_COUNT; i++) {
+        const table *m = &TABLES[i];
+        if (strcmp(name, m->name) != 0 || is_adaptive(m)) continue;
+        method->stages = m->stages;
+        memcpy(method->a, m->a, sizeof method->a);
+        memcpy(method->b, m->b, sizeof method->b);
+        return true;
+    }
+    return false;
+}
+
 /* ---- steps ---- */
 
 /* All stages of a step h from t at y; the first slope is there if `warm`. Stage k is at scratch +
@@ -175,9 +195,7 @@ tb_status tb_integrate(const char *name, tb_initial_value *problem, tb_error *er
     for (int32_t i = 0; i < TABLES_COUNT; i++) {
         const table *m = &TABLES[i];
         if (strcmp(name, m->name) != 0) continue;
-        bool adaptive = false;
-        for (int32_t s = 0; s < m->stages; s++) adaptive = adaptive || m->other[s] != 0;
-        if (adaptive) return run_adaptive(m, problem, error);
+        if (is_adaptive(m)) return run_adaptive(m, problem, error);
         const tb_status status = run_stages(m, problem, 0, problem->dt, false, error);
         if (status == TB_OK) advance(m, problem, problem->dt);
         problem->steps = 1;

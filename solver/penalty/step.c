@@ -229,8 +229,9 @@ static bool is_finite(const tb_penalty *p)
     return finite;
 }
 
+/* Moves the state to p->y after `steps` steps. */
 static tb_status finish(tb_penalty *p, tb_state *state, const tb_step_options *options, double dt,
-                        tb_certificate *c, tb_error *error)
+                        int32_t steps, tb_certificate *c, tb_error *error)
 {
     const tb_model *m = state->model;
     tb_arena *arena = &p->dynamics_memory.arena;
@@ -242,13 +243,50 @@ static tb_status finish(tb_penalty *p, tb_state *state, const tb_step_options *o
     memcpy(state->past_u, state->u, (size_t)m->number_of_past_velocities * sizeof *state->past_u);
     memcpy(state->q, p->y, (size_t)m->number_of_coordinates * sizeof *p->y);
     memcpy(state->u, p->y + m->number_of_coordinates, (size_t)m->number_of_dofs * sizeof *p->y);
-    normalize_quaternions(m, state->q);
-    tb_kinematic_move(state->kinematic, m->number_of_kinematic_bodies, dt);
-    state->steps++;
-    state->time += dt;
+    for (int32_t i = 0; i < steps; i++) {
+        tb_kinematic_move(state->kinematic, m->number_of_kinematic_bodies, dt);
+        state->steps++;
+        state->time += dt;
+    }
     tb_arena_reset(arena);
     if (options->report_energy)
         settle_energy(m, state, before, tb_world_energy(state, arena), p->y[p->size - 1], c);
+    return TB_OK;
+}
+
+static void certify(const tb_penalty *p, tb_state *state, const char *integrator,
+                    int64_t evaluations, tb_certificate *c)
+{
+    c->status = TB_OK;
+    if (p->degenerate) c->flags |= TB_CERTIFICATE_DEGENERATE;
+    c->contacts = p->number_of_contacts;
+    c->iterations = (int32_t)evaluations;
+    strncpy(c->solver, integrator, sizeof c->solver - 1);
+    c->step = state->steps;
+    c->time = state->time;
+    state->certificate = *c;
+}
+
+const char *tb_penalty_integrator(const tb_step_options *options)
+{
+    const char *name = options->solve.solver;
+    return strcmp(name, "auto") == 0 ? DEFAULT_INTEGRATOR : name;
+}
+
+tb_status tb_penalty_take_steps(tb_penalty *p, tb_state *state, const tb_step_options *options,
+                                const tb_penalty_steps *steps, tb_certificate *certificate,
+                                tb_error *error)
+{
+    memset(certificate, 0, sizeof *certificate);
+    tb_status status = tb_penalty_evaluate(p, 0, steps->point, error);
+    if (status != TB_OK) return status;
+    status = finish(p, state, options, steps->dt, steps->steps, certificate, error);
+    if (status != TB_OK) return status;
+    certify(p, state, steps->integrator, steps->evaluations, certificate);
+    if (steps->degenerate) certificate->flags |= TB_CERTIFICATE_DEGENERATE;
+    certificate->penetration = fmax(certificate->penetration, steps->penetration);
+    if (steps->contacts > certificate->contacts) certificate->contacts = steps->contacts;
+    state->certificate = *certificate;
     return TB_OK;
 }
 
@@ -263,23 +301,14 @@ tb_status tb_penalty_step(tb_state *state, const tb_step_options *options, tb_wo
     p->dynamics_memory.threads = workspace->threads;
     tb_status status = tb_penalty_prepare(p, state, error);
     if (status != TB_OK) return status;
-    const char *name = options->solve.solver;
-    if (strcmp(name, "auto") == 0) name = DEFAULT_INTEGRATOR;
+    const char *name = tb_penalty_integrator(options);
     tb_initial_value problem;
     status = integrate(p, options, name, &problem, error);
     if (status == TB_DIVERGED || (status == TB_OK && !is_finite(p)))
         return tb_state_freeze(state, certificate, error);
     if (status != TB_OK) return status;
-    status = finish(p, state, options, problem.dt, certificate, error);
-    if (status != TB_OK) return status;
-
-    certificate->status = TB_OK;
-    if (p->degenerate) certificate->flags |= TB_CERTIFICATE_DEGENERATE;
-    certificate->contacts = p->number_of_contacts;
-    certificate->iterations = (int32_t)problem.evaluations;
-    strncpy(certificate->solver, name, sizeof certificate->solver - 1);
-    certificate->step = state->steps;
-    certificate->time = state->time;
-    state->certificate = *certificate;
-    return TB_OK;
+    normalize_quaternions(state->model, p->y);
+    status = finish(p, state, options, problem.dt, 1, certificate, error);
+    if (status == TB_OK) certify(p, state, name, problem.evaluations, certificate);
+    return status;
 }

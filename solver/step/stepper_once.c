@@ -43,7 +43,7 @@ static tb_status check_number(double x, double lower, double upper, const char *
                          lower, upper);
 }
 
-/* Schemes whose worlds step in double on the processor; planar contacts may go to a GPU. */
+/* Schemes whose states are on the processor, in double; planar contacts and worlds of balls may go to a GPU. */
 static bool is_host_scheme(const tb_step_options *o)
 {
     return o->scheme == TB_SCHEME_PLANAR || o->scheme == TB_SCHEME_VOLUME;
@@ -102,9 +102,6 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
     if (is_host_scheme(o) && o->precision == TB_FLOAT)
         return tb_fail_field(error, TB_UNSUPPORTED, "precision",
                              "the %s scheme steps in double only", scheme_name(o));
-    if (o->scheme == TB_SCHEME_VOLUME && o->backend == TB_BACKEND_GPU)
-        return tb_fail_field(error, TB_UNSUPPORTED, "backend",
-                             "the %s scheme steps on the processor only", scheme_name(o));
     return TB_OK;
 }
 
@@ -119,6 +116,10 @@ static tb_status find_backend(const tb_step_options *o, const tb_backend **backe
 {
     if (o->scheme == TB_SCHEME_PLANAR && o->backend == TB_BACKEND_GPU) {
         *backend = &tb_backend_planar;
+        return TB_OK;
+    }
+    if (o->scheme == TB_SCHEME_VOLUME && o->backend == TB_BACKEND_GPU) {
+        *backend = &tb_backend_volume;
         return TB_OK;
     }
     const tb_status status = tb_backend_find(choice_of(o), backend, error);

@@ -216,6 +216,13 @@ template <typename number> static number atomicAdd(number *at, number value)
     return old;
 }
 
+template <typename number> static number atomicExch(number *at, number value)
+{
+    const number old = *at;
+    *at = value;
+    return old;
+}
+
 static inline unsigned atomicOr(unsigned *at, unsigned value)
 {
     const unsigned old = *at;

@@ -1,0 +1,346 @@
+/* Worlds of balls by the volume law, and near pairs of boxes: a card beside the processor. Where there is no card,
+ * one that the processor plays runs the kernels. TRIBO_TEST_BALLS_STEPS asks for more steps than a
+ * played card has time for. */
+#include "base/random.h"
+#include "backend/backend.h"
+#include "card_util.h"
+#include "penalty/broad.h"
+#include "penalty/card/box_pairs.h"
+#include "step/step.h"
+#include "tribo.h"
+
+#include <math.h>
+
+static int32_t steps_of(int32_t played)
+{
+    const char *asked = getenv("TRIBO_TEST_BALLS_STEPS");
+    return asked != NULL ? atoi(asked) : played;
+}
+
+static tb_model *named(const char *name)
+{
+    unsigned char *text = NULL;
+    size_t size = 0;
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    tb_error error;
+    TEST_OK(tb_named_scene_mjcf(name, &text, &size, &error), &error);
+    TEST_OK(tb_scene_load_mjcf((const char *)text, size, name, NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    tb_bytes_destroy(text);
+    return model;
+}
+
+static tb_model *written(const char *text)
+{
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    tb_error error;
+    TEST_OK(tb_scene_load_mjcf(text, strlen(text), "written", NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+/* Balls of three sizes that fall on a plane, a fixed ball and each other; two are not at their bodies'
+ * origins' height, one touches nothing, one has no shape. */
+static tb_model *heap(void)
+{
+    static char text[60000];
+    size_t at = 0;
+    at += (size_t)snprintf(
+        text + at, sizeof text - at,
+        "<mujoco><option timestep=\"0.001\" gravity=\"0 0 -9.81\"/><custom>"
+        "<text name=\"volume_law\" data=\"sphere_stiffness=0 elasticity=1e6\"/></custom>"
+        "<worldbody><geom type=\"plane\" size=\"5 5 1\" euler=\"3 5 0\"/>"
+        "<geom type=\"sphere\" size=\"0.4\" pos=\"0 0 0.1\"/>"
+        "<body pos=\"9 9 9\"><freejoint/><inertial pos=\"0 0 0\" mass=\"1\" "
+        "diaginertia=\"1 2 3\"/></body>");
+    for (int i = 0; i < 60; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "<body pos=\"%.9g %.9g %.9g\"><freejoint/><geom type=\"sphere\" "
+                               "size=\"%g\" contype=\"%d\" conaffinity=\"%d\"/></body>",
+                               0.31 * (i % 4) - 0.4 + 0.013 * i, 0.3 * (i / 4 % 4) - 0.5,
+                               0.7 + 0.32 * (i / 16), i % 7 == 0 ? 0.05 : 0.14 + 0.01 * (i % 3),
+                               i % 5 == 0 ? 2 : 1, i % 5 == 0 ? 3 : 1);
+    at += (size_t)snprintf(text + at, sizeof text - at, "</worldbody></mujoco>");
+    ck_assert(at < sizeof text);
+    return written(text);
+}
+
+static tb_stepper *stepper_by(tb_backend_choice backend, const char *integrator, bool energy)
+{
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper = NULL;
+    tb_error error;
+    options.scheme = TB_SCHEME_VOLUME;
+    options.backend = backend;
+    options.solve.solver = integrator;
+    options.report_energy = energy;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    return stepper;
+}
+
+static void start(const tb_model *model, tb_state **state, int32_t nudge)
+{
+    tb_error error;
+    TEST_OK(tb_state_create(model, state, &error), &error);
+    TEST_OK(tb_state_reset(*state, tb_model_find(model, TB_HANDLE_KEYFRAME, "start"), &error),
+            &error);
+    if (nudge > 0) (*state)->q[0] += 1e-3 * nudge;
+}
+
+static double farthest(const double *a, const double *b, int32_t count)
+{
+    double most = 0;
+    for (int32_t i = 0; i < count; i++) most = fmax(most, fabs(a[i] - b[i]));
+    return most;
+}
+
+/* Steps both ways from one start; the largest difference of coordinates and velocities. */
+static double compare(const tb_model *model, const char *integrator, int32_t steps, bool *equal)
+{
+    tb_state *a = NULL, *b = NULL;
+    tb_certificate ca, cb;
+    tb_error error;
+    tb_stepper *cpu = stepper_by(TB_BACKEND_CPU, integrator, true),
+               *card = stepper_by(TB_BACKEND_GPU, integrator, true);
+    start(model, &a, 0);
+    start(model, &b, 0);
+    TEST_OK(tb_step(cpu, a, steps, &ca, &error), &error);
+    TEST_OK(tb_step(card, b, steps, &cb, &error), &error);
+    const tb_model *m = a->model;
+    *equal = memcmp(a->q, b->q, (size_t)m->number_of_coordinates * sizeof(double)) == 0 &&
+             memcmp(a->u, b->u, (size_t)m->number_of_dofs * sizeof(double)) == 0;
+    const double most = fmax(farthest(a->q, b->q, m->number_of_coordinates),
+                             farthest(a->u, b->u, m->number_of_dofs));
+    ck_assert_int_eq(a->steps, b->steps);
+    ck_assert_double_eq(a->time, b->time);
+    ck_assert_int_eq(ca.contacts, cb.contacts);
+    ck_assert_int_eq(ca.iterations, cb.iterations);
+    ck_assert_int_eq(a->number_of_contacts, b->number_of_contacts);
+    ck_assert_int_gt(ca.contacts, 3);
+    ck_assert_double_le(fabs(ca.penetration - cb.penetration), 1e-10);
+    const double scale = 1 + fabs(ca.energy) + fabs(ca.energy_friction);
+    ck_assert_double_le(fabs(ca.energy - cb.energy), 1e-9 * scale);
+    ck_assert_double_le(fabs(ca.energy_friction - cb.energy_friction), 1e-9 * scale);
+    for (int32_t i = 0; i < a->number_of_contacts && *equal; i++)
+        ck_assert_mem_eq(&a->contacts[i], &b->contacts[i], sizeof a->contacts[i]);
+    tb_stepper_destroy(cpu);
+    tb_stepper_destroy(card);
+    tb_state_destroy(a);
+    tb_state_destroy(b);
+    return most;
+}
+
+START_TEST(balls_move_as_on_the_processor)
+{
+    const bool is_played = find_card();
+    static const char *const INTEGRATORS[] = {"rkfix1", "rkfix2", "rkfix3", "rkfix4", "auto",
+                                              "symplectic"};
+    static const char *const SCENES[] = {"billiards_10", "billiards_hertz_10", NULL};
+    for (int s = 0; s < 3; s++) {
+        tb_model *model = SCENES[s] != NULL ? named(SCENES[s]) : heap();
+        for (int i = 0; i < (int)(sizeof INTEGRATORS / sizeof *INTEGRATORS); i++) {
+            bool equal;
+            const int32_t steps = steps_of(SCENES[s] != NULL ? 40 : 300);
+            const double most = compare(model, INTEGRATORS[i], steps, &equal);
+            printf("%s, %s, %d steps: %s, %.3g\n", SCENES[s] != NULL ? SCENES[s] : "heap",
+                   INTEGRATORS[i], (int)steps, equal ? "equal bytes" : "apart", most);
+            ck_assert_double_le(most, 1e-10);
+            /* sines of the turn are the only numbers that may differ */
+            if (is_played || strcmp(INTEGRATORS[i], "symplectic") != 0) ck_assert(equal);
+        }
+        tb_model_destroy(model);
+    }
+}
+END_TEST
+
+START_TEST(worlds_do_not_depend_on_their_neighbours)
+{
+    enum { WORLDS = 11 };
+    tb_model *model = named("billiards_10"), *other = heap();
+    tb_state *together[WORLDS], *alone;
+    tb_certificate certificates[WORLDS], single;
+    tb_error error;
+    find_card();
+    tb_stepper *card = stepper_by(TB_BACKEND_GPU, "rkfix4", false);
+    for (int32_t i = 0; i < WORLDS; i++) start(i == 5 ? other : model, &together[i], i);
+    TEST_OK(tb_step_batch(card, together, WORLDS, 37, certificates, &error), &error);
+    for (int32_t i = 0; i < WORLDS; i++) {
+        start(i == 5 ? other : model, &alone, i);
+        TEST_OK(tb_step(card, alone, 30, &single, &error), &error);
+        TEST_OK(tb_step(card, alone, 7, &single, &error), &error);
+        const tb_model *m = alone->model;
+        ck_assert_mem_eq(alone->q, together[i]->q,
+                         (size_t)m->number_of_coordinates * sizeof(double));
+        ck_assert_mem_eq(alone->u, together[i]->u, (size_t)m->number_of_dofs * sizeof(double));
+        ck_assert_int_eq(alone->number_of_contacts, together[i]->number_of_contacts);
+        ck_assert_int_eq(certificates[i].iterations, 37 * 4);
+        tb_state_destroy(alone);
+        tb_state_destroy(together[i]);
+    }
+    tb_stepper_destroy(card);
+    tb_model_destroy(model);
+    tb_model_destroy(other);
+}
+END_TEST
+
+/* More partners than a lane lists at once. */
+START_TEST(a_ball_among_many_adds_all_of_them)
+{
+    static char text[30000];
+    size_t at = (size_t)snprintf(
+        text, sizeof text,
+        "<mujoco><option timestep=\"0.001\" gravity=\"0 0 0\"/><worldbody>"
+        "<body><freejoint/><geom type=\"sphere\" size=\"1\"/></body>");
+    for (int i = 0; i < 90; i++) {
+        const double z = (i + 0.5) / 45 - 1, r = sqrt(1 - z * z), turn = 2.399963 * i;
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "<body pos=\"%.9g %.9g %.9g\"><freejoint/><geom type=\"sphere\" "
+                               "size=\"0.05\"/></body>",
+                               1.04 * r * cos(turn), 1.04 * r * sin(turn), 1.04 * z + 0.003 * r);
+    }
+    at += (size_t)snprintf(text + at, sizeof text - at, "</worldbody></mujoco>");
+    ck_assert(at < sizeof text);
+    find_card();
+    tb_model *model = written(text);
+    bool equal;
+    compare(model, "rkfix4", 5, &equal);
+    ck_assert(equal);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(a_world_that_diverges_is_frozen_at_the_processors_step)
+{
+    tb_model *model = named("billiards_10");
+    tb_state *states[3], *beside;
+    tb_certificate certificate;
+    tb_error error;
+    find_card();
+    tb_stepper *cpu = stepper_by(TB_BACKEND_CPU, "rkfix4", false),
+               *card = stepper_by(TB_BACKEND_GPU, "rkfix4", false);
+    for (int i = 0; i < 3; i++) start(model, &states[i], 0);
+    start(model, &beside, 0);
+    states[1]->u[6] = beside->u[6] = 1.7976e308; /* too far after some steps */
+    states[1]->applied[6] = beside->applied[6] = 1.5e308;
+    ck_assert_int_eq(tb_step(cpu, beside, 30, &certificate, &error), TB_DIVERGED);
+    ck_assert_int_eq(tb_step_batch(card, states, 3, 30, NULL, &error), TB_DIVERGED);
+    ck_assert_ptr_nonnull(strstr(error.message, "world 1: the world diverged in step"));
+    ck_assert_int_eq(states[1]->steps, beside->steps);
+    ck_assert_mem_eq(states[1]->q, beside->q, 7 * sizeof(double));
+    ck_assert_int_eq(states[0]->steps, 30);
+    ck_assert_int_eq(states[2]->steps, 30);
+    ck_assert_mem_eq(states[0]->q, states[2]->q,
+                     (size_t)states[0]->model->number_of_coordinates * sizeof(double));
+    for (int i = 0; i < 3; i++) tb_state_destroy(states[i]);
+    tb_state_destroy(beside);
+    tb_stepper_destroy(cpu);
+    tb_stepper_destroy(card);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(other_models_and_integrators_are_refused_by_name)
+{
+    static const struct {
+        const char *scene, *says;
+    } CASES[] = {{"cube_drop", "shapes that are no balls"},
+                 {"geneva", "joints, motors, springs or bodies that are moved"}};
+    tb_error error;
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper = NULL;
+    find_card();
+    for (int i = 0; i < 2; i++) {
+        tb_model *model = named(CASES[i].scene);
+        tb_state *state = NULL;
+        tb_stepper *card = stepper_by(TB_BACKEND_GPU, "auto", false);
+        start(model, &state, 0);
+        ck_assert_int_eq(tb_step(card, state, 1, NULL, &error), TB_UNSUPPORTED);
+        ck_assert_msg(strstr(error.message, CASES[i].says) != NULL, "%s", error.message);
+        tb_state_destroy(state);
+        tb_stepper_destroy(card);
+        tb_model_destroy(model);
+    }
+    options.scheme = TB_SCHEME_VOLUME;
+    options.backend = TB_BACKEND_GPU;
+    options.solve.solver = "cerk45";
+    ck_assert_int_eq(tb_stepper_create(&options, &stepper, &error), TB_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(error.message, "integrator 'cerk45' does not run on the GPU"));
+}
+END_TEST
+
+START_TEST(near_pairs_are_those_of_the_processor)
+{
+    const bool is_played = find_card();
+    const tb_backend *gpu = NULL;
+    tb_error error;
+    tb_random random = tb_random_stream(3, 0);
+    tb_broad broad = {0};
+    TEST_OK(tb_backend_find(TB_BACKEND_GPU, &gpu, &error), &error);
+    const int32_t most = is_played ? 300 : 20000;
+    double *boxes = malloc(6 * (size_t)most * sizeof *boxes);
+    for (int scene = 0; scene < 6; scene++) {
+        const int32_t count = scene == 5 ? 1 : most - 17 * scene;
+        const double half = scene == 1 ? 0.5 : 0.04;
+        for (int32_t i = 0; i < count; i++)
+            for (int k = 0; k < 3; k++) {
+                const double x = tb_random_between(&random, -1, 1);
+                const double h = scene == 2 && i % 9 == 0 ? 4 * half : half;
+                boxes[6 * i + k] = x - h / (is_played ? 1 : 4);
+                boxes[6 * i + 3 + k] = x + h / (is_played ? 1 : 4);
+            }
+        TEST_OK(tb_broad_brute(&broad, boxes, count, &error), &error);
+        for (int way = TB_PAIRS_BY_COUNT; way <= TB_PAIRS_BY_APPEND; way++) {
+            tb_box_pairs p = {.way = (tb_box_pairs_way)way,
+                              .count = count,
+                              .boxes = boxes,
+                              .lower = {-2, -2, -2},
+                              .cells_per_metre = scene == 3 ? 25 : 1000,
+                              .repeats = 2};
+            TEST_OK(gpu->box_pairs(0, &p, &error), &error);
+            ck_assert_int_eq(p.number_of_pairs, broad.number_of_pairs);
+            ck_assert_int_ge(p.number_of_intervals, count);
+            if (p.number_of_pairs > 0)
+                ck_assert_mem_eq(p.pairs, broad.pairs,
+                                 (size_t)p.number_of_pairs * sizeof *p.pairs);
+            free(p.pairs);
+        }
+    }
+    free(boxes);
+    tb_broad_free(&broad);
+}
+END_TEST
+
+START_TEST(keys_are_sorted_with_their_values)
+{
+    enum { KEYS = 5000 };
+    static uint64_t keys[KEYS], values[KEYS];
+    const tb_backend *gpu = NULL;
+    tb_error error;
+    tb_random random = tb_random_stream(4, 0);
+    find_card();
+    TEST_OK(tb_backend_find(TB_BACKEND_GPU, &gpu, &error), &error);
+    for (int with = 0; with < 2; with++) {
+        for (int i = 0; i < KEYS; i++) {
+            keys[i] = (uint64_t)(tb_random_uniform(&random) * 0x1p62);
+            values[i] = ~keys[i];
+        }
+        tb_box_pairs p = {
+            .way = TB_PAIRS_SORT, .count = KEYS, .keys = keys, .values = with ? values : NULL};
+        TEST_OK(gpu->box_pairs(0, &p, &error), &error);
+        for (int i = 0; i < KEYS; i++) {
+            ck_assert(i == 0 || keys[i - 1] <= keys[i]);
+            ck_assert(!with || values[i] == ~keys[i]);
+        }
+    }
+}
+END_TEST
+
+TEST_MAIN(balls_move_as_on_the_processor, worlds_do_not_depend_on_their_neighbours,
+          a_ball_among_many_adds_all_of_them,
+          a_world_that_diverges_is_frozen_at_the_processors_step,
+          other_models_and_integrators_are_refused_by_name,
+          near_pairs_are_those_of_the_processor, keys_are_sorted_with_their_values)
