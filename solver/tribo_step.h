@@ -366,15 +366,21 @@ typedef struct tb_volume_measure {
     int32_t mended;    /* overlaps that the pieces had to compute again */
     double volume;     /* m^3, of all overlaps */
     double seconds;    /* of one call, the least of several */
+    double parts[4]; /* s on a card: encoding, sort of intervals, finding, sort of pairs; else 0 */
 } tb_volume_measure;
 
 /* Measures a method of Göteman and Roxling (2015) at a state's pose: "morton" and "brute" find near
  * pairs, "rows" as steps do, "encode" makes the intervals of "morton" alone; "evaluation" computes all forces once;
  * "original", "reduced", "traversal" and "pieces" find the overlaps of the polyhedra among
- * them. cell: m, base cell of the Morton codes; 0: chosen by the boxes. NOT_FOUND for an unknown
- * method, UNSUPPORTED as TB_SCHEME_VOLUME. */
+ * them. On a GPU "gpu_count" and "gpu_append" find near pairs, by counting first and by appending; "gpu_sort" is
+ * "morton" whose sorts go to the GPU above the thesis's numbers of keys. cell: m, base cell of the
+ * Morton codes; 0: chosen by the boxes. NOT_FOUND for an unknown method, UNAVAILABLE without a GPU,
+ * UNSUPPORTED as TB_SCHEME_VOLUME. */
 tb_status tb_state_measure_volume(const tb_state *, const char *method, double cell,
                                   tb_volume_measure *, tb_error *);
+/* Seconds of a sort of `count` random 64-bit keys with values, the least of several: on the processor, or on a
+ * GPU with both copies. UNAVAILABLE without a GPU. */
+tb_status tb_measure_sort(int32_t count, bool on_gpu, double *seconds, tb_error *);
 
 #ifdef __cplusplus
 }

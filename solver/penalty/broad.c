@@ -31,8 +31,8 @@ static bool grow_both(uint64_t **a, uint64_t **b, int32_t count, int32_t *capaci
 
 /* Stable radix sort of keys with their values (may be NULL). A digit begins at a bit in which keys
  * differ, so that bits which all share cost no pass. */
-static void radix_sort(uint64_t **keys, uint64_t **spare, uint64_t **values, uint64_t **more,
-                       int32_t count)
+void tb_broad_sort(uint64_t **keys, uint64_t **spare, uint64_t **values, uint64_t **more,
+                   int32_t count)
 {
     uint64_t all = 0, any = ~(uint64_t)0;
     for (int32_t i = 0; i < count; i++) all |= (*keys)[i], any &= (*keys)[i];
@@ -67,8 +67,7 @@ static bool add_pair(tb_broad *b, uint64_t x, uint64_t y)
     return true;
 }
 
-/* The world's lower corner and cells per metre. */
-static double choose_grid(const double *boxes, int32_t count, double cell, double lower[3])
+double tb_broad_grid(const double *boxes, int32_t count, double cell, double lower[3])
 {
     double upper[3], edge = 0;
     for (int k = 0; k < 3; k++) lower[k] = INFINITY, upper[k] = -INFINITY;
@@ -93,7 +92,7 @@ tb_status tb_broad_encode(tb_broad *b, const double *boxes, int32_t count, doubl
                    &b->interval_capacity) ||
         !grow_both(&b->owners, &b->spare_owners, TB_MORTON_INTERVALS * count + 1, &other))
         return tb_fail_memory(error, 0, "Morton intervals");
-    const double per_metre = choose_grid(boxes, count, cell, lower);
+    const double per_metre = tb_broad_grid(boxes, count, cell, lower);
     b->number_of_intervals = 0;
     for (int32_t i = 0; i < count; i++) {
         uint64_t start[TB_MORTON_INTERVALS];
@@ -107,12 +106,30 @@ tb_status tb_broad_encode(tb_broad *b, const double *boxes, int32_t count, doubl
     return TB_OK;
 }
 
+static tb_status sort_intervals(tb_broad *b, tb_error *error)
+{
+    const int32_t count = b->number_of_intervals;
+    if (b->sorter && count >= TB_BROAD_MANY_INTERVALS)
+        return b->sorter(b->sorter_context, b->starts, b->owners, count, error);
+    tb_broad_sort(&b->starts, &b->spare_starts, &b->owners, &b->spare_owners, count);
+    return TB_OK;
+}
+
+static tb_status sort_pairs(tb_broad *b, tb_error *error)
+{
+    const int32_t count = b->number_of_pairs;
+    if (b->sorter && count >= TB_BROAD_MANY_PAIRS)
+        return b->sorter(b->sorter_context, b->pairs, NULL, count, error);
+    tb_broad_sort(&b->pairs, &b->spare_pairs, NULL, NULL, count);
+    return TB_OK;
+}
+
 tb_status tb_broad_morton(tb_broad *b, const double *boxes, int32_t count, double cell,
                           tb_error *error)
 {
-    const tb_status status = tb_broad_encode(b, boxes, count, cell, error);
+    tb_status status = tb_broad_encode(b, boxes, count, cell, error);
+    if (status == TB_OK) status = sort_intervals(b, error);
     if (status != TB_OK) return status;
-    radix_sort(&b->starts, &b->spare_starts, &b->owners, &b->spare_owners, b->number_of_intervals);
     b->number_of_pairs = 0;
     for (int32_t i = 0; i < b->number_of_intervals; i++) {
         const uint64_t owner = b->owners[i] & 0xffffffff;
@@ -124,7 +141,8 @@ tb_status tb_broad_morton(tb_broad *b, const double *boxes, int32_t count, doubl
                 return tb_fail_memory(error, 0, "pairs of boxes");
         }
     }
-    radix_sort(&b->pairs, &b->spare_pairs, NULL, NULL, b->number_of_pairs);
+    status = sort_pairs(b, error);
+    if (status != TB_OK) return status;
     int32_t kept = 0; /* a pair may share several cubes */
     for (int32_t i = 0; i < b->number_of_pairs; i++)
         if (kept == 0 || b->pairs[i] != b->pairs[kept - 1]) b->pairs[kept++] = b->pairs[i];
@@ -312,7 +330,7 @@ tb_status tb_broad_rows(tb_broad *b, const double *boxes, int32_t count, bool *f
                 room = add_pair(b, (uint64_t)r.large[k], (uint64_t)i);
         }
     if (!room) return tb_fail_memory(error, 0, "pairs of boxes");
-    radix_sort(&b->pairs, &b->spare_pairs, NULL, NULL, b->number_of_pairs);
+    tb_broad_sort(&b->pairs, &b->spare_pairs, NULL, NULL, b->number_of_pairs);
     return TB_OK;
 }
 

@@ -4,8 +4,18 @@
 
 #include "base/base.h"
 
+/* A sort on another device: keys in place, values (may be NULL) follow them. */
+typedef tb_status tb_broad_sorter(void *context, uint64_t *keys, uint64_t *values, int32_t count,
+                                  tb_error *error);
+
+/* From these numbers of intervals and of pairs on the thesis sorts on the card (A11). */
+enum { TB_BROAD_MANY_INTERVALS = 160000, TB_BROAD_MANY_PAIRS = 190000 };
+
 /* Working memory and result; zeroed is empty. */
 typedef struct tb_broad {
+    tb_broad_sorter
+        *sorter; /* of tb_broad_morton, for as many keys as the thesis says; NULL: none */
+    void *sorter_context;
     uint64_t *starts, *spare_starts; /* intervals */
     uint64_t *owners, *spare_owners; /* box, and the power of the length above bit 32 */
     uint64_t *pairs, *spare_pairs;   /* first box in the upper half, a < b */
@@ -29,6 +39,11 @@ tb_status tb_broad_near(tb_broad *broad, const double *boxes, int32_t count, tb_
 /* The first part of tb_broad_morton alone: the intervals, unsorted. */
 tb_status tb_broad_encode(tb_broad *broad, const double *boxes, int32_t count, double cell,
                           tb_error *error);
+/* The grid of Morton codes: the world's lower corner; returns cells per metre. */
+double tb_broad_grid(const double *boxes, int32_t count, double cell, double lower[3]);
+/* Sorts keys with their values (may be NULL), each array with a spare one that may take its place. */
+void tb_broad_sort(uint64_t **keys, uint64_t **spare, uint64_t **values, uint64_t **more,
+                   int32_t count);
 /* The same pairs by comparing every box with every other. */
 tb_status tb_broad_brute(tb_broad *broad, const double *boxes, int32_t count, tb_error *error);
 

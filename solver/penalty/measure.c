@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "penalty/bsp.h"
+#include "penalty/card/measure_card.h"
 #include "penalty/penalty_internal.h"
 
 /* A measurement repeats until it has run so long, and at least twice. */
@@ -132,11 +133,13 @@ tb_status tb_state_measure_volume(const tb_state *state, const char *method, dou
     memset(measure, 0, sizeof *measure);
     const bool near = strcmp(method, "morton") == 0 || strcmp(method, "brute") == 0 ||
                       strcmp(method, "encode") == 0 || strcmp(method, "rows") == 0;
+    const bool card = strcmp(method, "gpu_count") == 0 || strcmp(method, "gpu_append") == 0 ||
+                      strcmp(method, "gpu_sort") == 0;
     const bool all = strcmp(method, "evaluation") == 0;
     int32_t overlap = -1;
     for (int32_t i = 0; i < (int32_t)(sizeof NAMES / sizeof *NAMES); i++)
         if (strcmp(method, NAMES[i]) == 0) overlap = i;
-    if (!near && !all && overlap < 0)
+    if (!near && !card && !all && overlap < 0)
         return tb_fail_field(error, TB_NOT_FOUND, "method", "there is no method '%s'", method);
     tb_status status = tb_state_sync_to_host(state, TB_PARTS_NUMBERS, error);
     if (status != TB_OK) return status;
@@ -145,6 +148,11 @@ tb_status tb_state_measure_volume(const tb_state *state, const char *method, dou
     p->dynamics_memory.threads = 1;
     status = find_pose(p, state, error);
     if (status == TB_OK && near) status = measure_pairs(p, method, cell, measure, error);
+    if (status == TB_OK && card) {
+        measure->shapes = gather_boxes(p);
+        status = tb_measure_card_pairs(&p->broad, p->bounded_boxes, measure->shapes, method, cell,
+                                       measure, error);
+    }
     if (status == TB_OK && all) status = measure_evaluation(p, measure, error);
     if (status == TB_OK && overlap >= 0)
         status = measure_overlaps(p, (tb_overlap_method)overlap, measure, error);

@@ -26,4 +26,20 @@ says '--contact volume has no --scheme and no --solver'
 run 0 scene jaw_mug --out "$dir/mug.xml"
 run 1 run "$dir/mug.xml" --contact volume --steps 1
 says 'the volume law has no joint limits, and the model has'
+
+# balls on a GPU, played here, move to the processor's bytes; what it does not take is named
+export TRIBO_GPU_PLUGIN="$TRIBO_BUILD/tests/plugin/card.so"
+run 0 scene billiards_10 --out "$dir/balls.xml"
+run 0 run "$dir/balls.xml" --contact volume --steps 60 --json
+positions >"$dir/here"
+run 0 run "$dir/balls.xml" --contact volume --steps 60 --json --backend gpu
+positions >"$dir/there"
+check 'a GPU steps balls to the same bytes' cmp -s "$dir/here" "$dir/there"
+check 'balls were compared' grep -q body50 "$dir/here"
+run 1 run "$dir/balls.xml" --contact volume --backend gpu --integrator cvode --steps 1
+says "integrator 'cvode' does not run on the GPU: symplectic and rkfix1 to rkfix4 do"
+run 1 run "$dir/ring.xml" --contact volume --backend gpu --steps 1
+says 'the volume law on a GPU has free balls, fixed balls and planes'
+run 0 bench goteman --table broad --scene billiards_10
+has 'billiards_10, card, append'
 finish

@@ -39,13 +39,12 @@ static tb_status place(balls_card *c, tb_gpu_buffer *buffer, const card_array *a
         end += (arrays[i].bytes + 255) / 256 * 256;
         memcpy(arrays[i].to, &at, sizeof at);
         if (arrays[i].bytes == 0) continue;
-        status = tb_gpu_check(&c->device,
-                              arrays[i].from ? cudaMemcpyAsync(at, arrays[i].from, arrays[i].bytes,
-                                                               cudaMemcpyHostToDevice,
-                                                               c->device.stream)
-                                             : cudaMemsetAsync(at, arrays[i].fill, arrays[i].bytes,
-                                                               c->device.stream),
-                              "bringing balls", error);
+        status = tb_gpu_check(
+            &c->device,
+            arrays[i].from ? cudaMemcpyAsync(at, arrays[i].from, arrays[i].bytes,
+                                             cudaMemcpyHostToDevice, c->device.stream)
+                           : cudaMemsetAsync(at, arrays[i].fill, arrays[i].bytes, c->device.stream),
+            "bringing balls", error);
     }
     return status;
 }
@@ -93,9 +92,9 @@ static tb_status bring(balls_card *c, const tb_balls_run *run, tb_error *error)
 static tb_status fetch(balls_card *c, void *to, const void *from, size_t bytes, tb_error *error)
 {
     if (bytes == 0) return TB_OK;
-    return tb_gpu_check(
-        &c->device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, c->device.stream),
-        "fetching balls", error);
+    return tb_gpu_check(&c->device,
+                        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, c->device.stream),
+                        "fetching balls", error);
 }
 
 /* The most contacts of a step of each world, and the steps that diverged. */
@@ -137,8 +136,7 @@ static tb_status make_steps(balls_card *c, tb_balls_run *run, int32_t *step_cont
         status = fetch(c, results[i].to, results[i].from, results[i].bytes, error);
     if (status == TB_OK) status = tb_gpu_wait(&c->device, "stepping balls", error);
     run->seconds = 0;
-    if (status == TB_OK)
-        status = tb_gpu_elapsed(&c->device, BEFORE, AFTER, &run->seconds, error);
+    if (status == TB_OK) status = tb_gpu_elapsed(&c->device, BEFORE, AFTER, &run->seconds, error);
     return status;
 }
 
@@ -185,8 +183,7 @@ tb_status tb_gpu_balls_open(int32_t device, void **context, tb_error *error)
         return status;
     }
     status = tb_gpu_check(
-        &c->device,
-        cudaDeviceGetAttribute(&c->processors, cudaDevAttrMultiProcessorCount, device),
+        &c->device, cudaDeviceGetAttribute(&c->processors, cudaDevAttrMultiProcessorCount, device),
         "asking for its processors", error);
     if (status != TB_OK) {
         tb_gpu_balls_close(c);

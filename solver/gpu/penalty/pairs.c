@@ -39,8 +39,7 @@ static tb_status reserve_slots(pairs_job *j, int32_t slots, int32_t boxes, tb_er
     tb_gpu_pairs *g = &j->g;
     const size_t wide = rounded((size_t)slots * sizeof *g->starts);
     const size_t corners = rounded(6 * (size_t)boxes * sizeof(double));
-    tb_status status =
-        tb_gpu_reserve(&j->device, &j->memory, 4 * wide + corners + 256, error);
+    tb_status status = tb_gpu_reserve(&j->device, &j->memory, 4 * wide + corners + 256, error);
     if (status != TB_OK) return status;
     char *at = j->memory.memory;
     g->boxes = boxes;
@@ -61,8 +60,7 @@ static tb_status reserve_pairs(pairs_job *j, int32_t capacity, tb_error *error)
     const int32_t most = capacity > g->slots ? capacity : g->slots;
     const size_t wide = rounded((size_t)capacity * sizeof *g->pairs);
     const size_t narrow = rounded((size_t)most * sizeof *g->counts);
-    const tb_status status =
-        tb_gpu_reserve(&j->device, &j->found, 2 * wide + 2 * narrow, error);
+    const tb_status status = tb_gpu_reserve(&j->device, &j->found, 2 * wide + 2 * narrow, error);
     if (status != TB_OK) return status;
     char *at = j->found.memory;
     g->capacity = capacity;
@@ -96,10 +94,10 @@ static tb_status sort(pairs_job *j, const unsigned long long *keys, unsigned lon
 static tb_status add_up(pairs_job *j, int32_t count, tb_error *error)
 {
     size_t bytes = 0;
-    tb_status status = tb_gpu_check(&j->device,
-                                    tb_gpu_start_sums(NULL, &bytes, j->g.counts, j->g.offsets,
-                                                      count, j->device.stream),
-                                    "adding counts up", error);
+    tb_status status = tb_gpu_check(
+        &j->device,
+        tb_gpu_start_sums(NULL, &bytes, j->g.counts, j->g.offsets, count, j->device.stream),
+        "adding counts up", error);
     if (status == TB_OK) status = tb_gpu_reserve(&j->device, &j->scratch, bytes + 1, error);
     if (status != TB_OK) return status;
     return tb_gpu_check(&j->device,
@@ -118,9 +116,9 @@ static tb_status launch(pairs_job *j, tb_gpu_pairs_step step, tb_error *error)
 static tb_status fetch(pairs_job *j, void *to, const void *from, size_t bytes, tb_error *error)
 {
     if (bytes == 0) return TB_OK;
-    return tb_gpu_check(
-        &j->device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, j->device.stream),
-        "fetching pairs", error);
+    return tb_gpu_check(&j->device,
+                        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, j->device.stream),
+                        "fetching pairs", error);
 }
 
 static tb_status bring(pairs_job *j, const void *to, const void *from, size_t bytes,
@@ -128,8 +126,8 @@ static tb_status bring(pairs_job *j, const void *to, const void *from, size_t by
 {
     if (bytes == 0) return TB_OK;
     return tb_gpu_check(&j->device,
-                        cudaMemcpyAsync((void *)(uintptr_t)to, from, bytes,
-                                        cudaMemcpyHostToDevice, j->device.stream),
+                        cudaMemcpyAsync((void *)(uintptr_t)to, from, bytes, cudaMemcpyHostToDevice,
+                                        j->device.stream),
                         "bringing boxes", error);
 }
 
@@ -184,8 +182,7 @@ static tb_status pass_mark(pairs_job *j, tb_box_pairs *p, int part, tb_error *er
 {
     tb_status status = tb_gpu_mark(&j->device, 1, error);
     if (status == TB_OK) status = tb_gpu_wait(&j->device, "finding pairs", error);
-    if (status == TB_OK)
-        status = tb_gpu_elapsed(&j->device, 0, 1, &p->seconds[part], error);
+    if (status == TB_OK) status = tb_gpu_elapsed(&j->device, 0, 1, &p->seconds[part], error);
     return status == TB_OK ? tb_gpu_mark(&j->device, 0, error) : status;
 }
 
@@ -196,16 +193,15 @@ static tb_status search(pairs_job *j, tb_box_pairs *p, tb_error *error)
     tb_status status =
         bring(j, g->corners, j->corners, 6 * (size_t)p->count * sizeof(double), error);
     if (status == TB_OK)
-        status = tb_gpu_check(&j->device,
-                              cudaMemsetAsync(g->totals, 0, TB_GPU_TOTALS * sizeof *g->totals,
-                                              j->device.stream),
-                              "finding pairs", error);
+        status = tb_gpu_check(
+            &j->device,
+            cudaMemsetAsync(g->totals, 0, TB_GPU_TOTALS * sizeof *g->totals, j->device.stream),
+            "finding pairs", error);
     if (status == TB_OK) status = tb_gpu_mark(&j->device, 0, error);
     if (status == TB_OK) status = launch(j, TB_GPU_PAIRS_ENCODE, error);
     if (status == TB_OK) status = pass_mark(j, p, TB_PAIRS_ENCODE, error);
     if (status == TB_OK)
-        status =
-            sort(j, g->starts, g->spare_starts, g->owners, g->spare_owners, g->slots, error);
+        status = sort(j, g->starts, g->spare_starts, g->owners, g->spare_owners, g->slots, error);
     if (status == TB_OK) status = pass_mark(j, p, TB_PAIRS_SORT_STARTS, error);
     if (status != TB_OK) return status;
     unsigned long long *const starts = g->starts, *const owners = g->owners;
@@ -214,8 +210,8 @@ static tb_status search(pairs_job *j, tb_box_pairs *p, tb_error *error)
     g->starts = starts, g->owners = owners;
     if (status == TB_OK) status = pass_mark(j, p, TB_PAIRS_FIND, error);
     if (status == TB_OK)
-        status = sort(j, g->pairs, g->spare_pairs, NULL, NULL, j->totals[TB_GPU_TOTAL_FOUND],
-                      error);
+        status =
+            sort(j, g->pairs, g->spare_pairs, NULL, NULL, j->totals[TB_GPU_TOTAL_FOUND], error);
     if (status == TB_OK && j->totals[TB_GPU_TOTAL_FOUND] > 0) status = take_doubles_out(j, error);
     if (status == TB_OK) status = pass_mark(j, p, TB_PAIRS_SORT_PAIRS, error);
     if (status == TB_OK) status = fetch_totals(j, error);
@@ -240,7 +236,8 @@ static tb_status find_pairs(pairs_job *j, tb_box_pairs *p, tb_error *error)
         const double before = now();
         for (int32_t b = 0; b < p->count; b++)
             for (int k = 0; k < 6; k++)
-                j->corners[(size_t)k * (size_t)p->count + (size_t)b] = p->boxes[6 * (size_t)b + (size_t)k];
+                j->corners[(size_t)k * (size_t)p->count + (size_t)b] =
+                    p->boxes[6 * (size_t)b + (size_t)k];
         status = search(j, p, error);
         if (status != TB_OK) break;
         p->number_of_intervals = j->totals[TB_GPU_TOTAL_INTERVALS];
@@ -270,8 +267,7 @@ static tb_status sort_keys(pairs_job *j, tb_box_pairs *p, tb_error *error)
                       j->g.spare_owners, p->count, error);
     if (status == TB_OK) status = pass_mark(j, p, TB_PAIRS_SORT_STARTS, error);
     if (status == TB_OK) status = fetch(j, p->keys, j->g.spare_starts, bytes, error);
-    if (status == TB_OK && p->values)
-        status = fetch(j, p->values, j->g.spare_owners, bytes, error);
+    if (status == TB_OK && p->values) status = fetch(j, p->values, j->g.spare_owners, bytes, error);
     if (status == TB_OK) status = tb_gpu_wait(&j->device, "sorting", error);
     p->whole = now() - before;
     return status;
@@ -291,8 +287,7 @@ tb_status tb_gpu_box_pairs(int32_t device, tb_box_pairs *pairs, tb_error *error)
     tb_status status = tb_gpu_device_open(device, &j.device, error);
     if (status != TB_OK) return status;
     status = tb_gpu_check(
-        &j.device,
-        cudaDeviceGetAttribute(&j.processors, cudaDevAttrMultiProcessorCount, device),
+        &j.device, cudaDeviceGetAttribute(&j.processors, cudaDevAttrMultiProcessorCount, device),
         "asking for its processors", error);
     if (status == TB_OK)
         status = (pairs->way == TB_PAIRS_SORT ? sort_keys : find_pairs)(&j, pairs, error);

@@ -182,8 +182,8 @@ extern "C" cudaError_t tb_gpu_start_pairs(const tb_gpu_pairs *pairs, tb_gpu_pair
     void *arguments[] = {&o};
     o.g = *pairs;
     o.step = step;
-    o.count = step == TB_GPU_PAIRS_ENCODE ? pairs->boxes
-                                          : (of_pairs ? pairs->capacity : pairs->slots);
+    o.count =
+        step == TB_GPU_PAIRS_ENCODE ? pairs->boxes : (of_pairs ? pairs->capacity : pairs->slots);
     int64_t blocks = (o.count + (int64_t)TB_GPU_PAIRS_THREADS - 1) / TB_GPU_PAIRS_THREADS;
     if (blocks > (int64_t)processors * 8) blocks = (int64_t)processors * 8;
     if (blocks < 1) return cudaSuccess;

@@ -14,10 +14,11 @@ enum { TB_GPU_PAIRS_THREADS = 128, TB_GPU_PAIRS_SLOTS = 8 /* of a box */ };
 typedef struct tb_gpu_pairs {
     int32_t boxes, slots; /* slots: boxes x TB_GPU_PAIRS_SLOTS */
     double lower[3], cells_per_metre;
-    const double *corners;            /* 6 x boxes: by corner, then by box */
+    const double *corners;                     /* 6 x boxes: by corner, then by box */
     unsigned long long *starts, *spare_starts; /* slots; ~0 where there is no interval */
-    unsigned long long *owners, *spare_owners; /* slots: box, and the power of the length above bit 32 */
-    int32_t *counts, *offsets;        /* slots + 1: pairs of an interval, and of those before it */
+    unsigned long long *owners,
+        *spare_owners;         /* slots: box, and the power of the length above bit 32 */
+    int32_t *counts, *offsets; /* slots + 1: pairs of an interval, and of those before it */
     unsigned long long *pairs, *spare_pairs; /* capacity */
     int32_t capacity;
     int32_t *totals; /* intervals, pairs found, pairs kept */
@@ -48,8 +49,8 @@ cudaError_t tb_gpu_start_sort(void *scratch, size_t *bytes, const unsigned long 
                               unsigned long long *to, const unsigned long long *values,
                               unsigned long long *values_to, int32_t count, cudaStream_t stream);
 /* Sums of all counts before each. */
-cudaError_t tb_gpu_start_sums(void *scratch, size_t *bytes, const int32_t *counts,
-                              int32_t *offsets, int32_t count, cudaStream_t stream);
+cudaError_t tb_gpu_start_sums(void *scratch, size_t *bytes, const int32_t *counts, int32_t *offsets,
+                              int32_t count, cudaStream_t stream);
 #ifdef __cplusplus
 }
 #endif

@@ -15,7 +15,8 @@ enum {
     TB_BALLS_NUMBERS = 14, /* of a body: seven coordinates, six velocities, work of its contacts */
     TB_BALLS_WORK = 13,
     TB_BALLS_FORCES = 12, /* of a body: wrench, world (6); applied forces of its dofs (6) */
-    TB_BALLS_SEEN = 12, /* of a ball: its centre; velocity, angular velocity, centre of mass of its body */
+    TB_BALLS_SEEN =
+        12, /* of a ball: its centre; velocity, angular velocity, centre of mass of its body */
     TB_BALLS_PARTNERS = 24
 };
 
@@ -130,7 +131,8 @@ TB_FN uint32_t tb_balls_slot(int32_t x, int32_t y, int32_t z, uint32_t slots)
 /* Forces on a body that are being added up. */
 typedef struct tb_balls_sum {
     double wrench[6];
-    double power;  /* W, of contacts with shapes of higher numbers and with those that nothing moves */
+    double
+        power; /* W, of contacts with shapes of higher numbers and with those that nothing moves */
     double deepest;
     int32_t contacts; /* of the same */
     bool degenerate;
@@ -146,8 +148,7 @@ TB_FN bool tb_balls_collide(const tb_ball *a, const tb_ball *b)
 TB_FN bool tb_balls_near(const double *xa, double ra, const double *xb, double rb)
 {
     bool meet = true;
-    for (int k = 0; k < 3; k++)
-        meet = meet && xa[k] - ra <= xb[k] + rb && xb[k] - rb <= xa[k] + ra;
+    for (int k = 0; k < 3; k++) meet = meet && xa[k] - ra <= xb[k] + rb && xb[k] - rb <= xa[k] + ra;
     const double distance2 = tb_v3_length2(tb_v3_sub(tb_v3_load(xa), tb_v3_load(xb)));
     return meet && distance2 < (ra + rb) * (ra + rb);
 }

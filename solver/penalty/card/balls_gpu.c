@@ -32,8 +32,8 @@ typedef struct balls_context {
     tb_balls_scene scene;
     ball_world *worlds; /* capacity */
     int32_t capacity;
-    double *numbers;       /* y, forces, point, deepest of a run */
-    int32_t *counts;       /* contacts, diverged, degenerate of a run */
+    double *numbers; /* y, forces, point, deepest of a run */
+    int32_t *counts; /* contacts, diverged, degenerate of a run */
     size_t number_capacity, count_capacity;
     double seconds;
     int64_t allocations;
@@ -324,8 +324,7 @@ static void end_world(void *context, int32_t world, int32_t thread)
                               .degenerate = r->degenerate[world] != 0};
     for (int32_t b = 0; b < c->scene.bodies; b++)
         steps.penetration = fmax(steps.penetration, r->deepest[first + (size_t)b]);
-    w->status =
-        tb_penalty_take_steps(p, w->state, c->options, &steps, &certificate, &w->error);
+    w->status = tb_penalty_take_steps(p, w->state, c->options, &steps, &certificate, &w->error);
     if (w->status != TB_OK) return;
     w->steps_left -= r->steps;
     tb_certificate_merge(&w->merged, &certificate);
@@ -451,10 +450,10 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
     /* worlds of one model go on together, until the first of them ends */
     for (int32_t i = 0; i < worlds; i++)
         while (status == TB_OK && goes_on(&c->worlds[i]))
-            status = c->worlds[i].course
-                         ? follow(c, &c->worlds[i], error)
-                         : advance_some(c, &c->worlds[i],
-                                        count_like(&c->worlds[i], worlds - i), error);
+            status =
+                c->worlds[i].course
+                    ? follow(c, &c->worlds[i], error)
+                    : advance_some(c, &c->worlds[i], count_like(&c->worlds[i], worlds - i), error);
     for (int32_t i = 0; i < worlds && certificates; i++) certificates[i] = c->worlds[i].merged;
     for (int32_t i = 0; i < worlds && status == TB_OK; i++) {
         const ball_world *w = &c->worlds[i];

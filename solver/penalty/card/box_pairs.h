@@ -17,16 +17,16 @@ enum { TB_PAIRS_ENCODE, TB_PAIRS_SORT_STARTS, TB_PAIRS_FIND, TB_PAIRS_SORT_PAIRS
 
 typedef struct tb_box_pairs {
     tb_box_pairs_way way;
-    int32_t count;       /* of boxes, or of keys */
-    const double *boxes; /* m, count x 6: lower, upper */
+    int32_t count;                    /* of boxes, or of keys */
+    const double *boxes;              /* m, count x 6: lower, upper */
     double lower[3], cells_per_metre; /* the grid of the Morton codes */
-    uint64_t *keys, *values;          /* count: sorted in place, values follow their keys; NULL: none */
+    uint64_t *keys, *values; /* count: sorted in place, values follow their keys; NULL: none */
     /* results */
     uint64_t *pairs; /* heap, the caller frees it: first box in the upper half, sorted, each once */
     int32_t number_of_pairs, number_of_intervals;
     double seconds[TB_PAIRS_PARTS]; /* on the card, of the last of `repeats` */
-    double whole;                   /* s, with copies, by the host's clock: the least of `repeats` */
-    int32_t repeats;                /* at least 1 */
+    double whole;    /* s, with copies, by the host's clock: the least of `repeats` */
+    int32_t repeats; /* at least 1 */
 } tb_box_pairs;
 
 #endif

@@ -1,6 +1,6 @@
 /* Worlds of balls by the volume law, and near pairs of boxes: a card beside the processor. Where there is no card,
- * one that the processor plays runs the kernels. TRIBO_TEST_BALLS_STEPS asks for more steps than a
- * played card has time for. */
+ * one that the processor plays runs the kernels. TRIBO_TEST_BALLS_STEPS and TRIBO_TEST_BALLS_SCENE ask for more
+ * steps and a larger scene than a played card has time for. */
 #include "base/random.h"
 #include "backend/backend.h"
 #include "card_util.h"
@@ -137,10 +137,11 @@ static double compare(const tb_model *model, const char *integrator, int32_t ste
 START_TEST(balls_move_as_on_the_processor)
 {
     const bool is_played = find_card();
-    static const char *const INTEGRATORS[] = {"rkfix1", "rkfix2", "rkfix3", "rkfix4", "auto",
-                                              "symplectic"};
-    static const char *const SCENES[] = {"billiards_10", "billiards_hertz_10", NULL};
-    for (int s = 0; s < 3; s++) {
+    static const char *const INTEGRATORS[] = {"rkfix1", "rkfix2", "rkfix3",
+                                              "rkfix4", "auto",   "symplectic"};
+    const char *asked = getenv("TRIBO_TEST_BALLS_SCENE");
+    const char *const SCENES[] = {"billiards_10", "billiards_hertz_10", NULL, asked};
+    for (int s = 0; s < (asked != NULL ? 4 : 3); s++) {
         tb_model *model = SCENES[s] != NULL ? named(SCENES[s]) : heap();
         for (int i = 0; i < (int)(sizeof INTEGRATORS / sizeof *INTEGRATORS); i++) {
             bool equal;
@@ -191,10 +192,9 @@ END_TEST
 START_TEST(a_ball_among_many_adds_all_of_them)
 {
     static char text[30000];
-    size_t at = (size_t)snprintf(
-        text, sizeof text,
-        "<mujoco><option timestep=\"0.001\" gravity=\"0 0 0\"/><worldbody>"
-        "<body><freejoint/><geom type=\"sphere\" size=\"1\"/></body>");
+    size_t at = (size_t)snprintf(text, sizeof text,
+                                 "<mujoco><option timestep=\"0.001\" gravity=\"0 0 0\"/><worldbody>"
+                                 "<body><freejoint/><geom type=\"sphere\" size=\"1\"/></body>");
     for (int i = 0; i < 90; i++) {
         const double z = (i + 0.5) / 45 - 1, r = sqrt(1 - z * z), turn = 2.399963 * i;
         at += (size_t)snprintf(text + at, sizeof text - at,
@@ -304,8 +304,7 @@ START_TEST(near_pairs_are_those_of_the_processor)
             ck_assert_int_eq(p.number_of_pairs, broad.number_of_pairs);
             ck_assert_int_ge(p.number_of_intervals, count);
             if (p.number_of_pairs > 0)
-                ck_assert_mem_eq(p.pairs, broad.pairs,
-                                 (size_t)p.number_of_pairs * sizeof *p.pairs);
+                ck_assert_mem_eq(p.pairs, broad.pairs, (size_t)p.number_of_pairs * sizeof *p.pairs);
             free(p.pairs);
         }
     }
@@ -342,5 +341,5 @@ END_TEST
 TEST_MAIN(balls_move_as_on_the_processor, worlds_do_not_depend_on_their_neighbours,
           a_ball_among_many_adds_all_of_them,
           a_world_that_diverges_is_frozen_at_the_processors_step,
-          other_models_and_integrators_are_refused_by_name,
-          near_pairs_are_those_of_the_processor, keys_are_sorted_with_their_values)
+          other_models_and_integrators_are_refused_by_name, near_pairs_are_those_of_the_processor,
+          keys_are_sorted_with_their_values)
