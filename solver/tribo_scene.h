@@ -59,7 +59,18 @@ typedef struct tb_scene_def {
     double viscosity;       /* Pa s, of that medium */
     double wind[3];         /* m/s, world: velocity of the medium */
     int32_t inertia_groups[2]; /* shapes of groups in this closed range count for inertia */
+    /* m/s and rad/s: bodies slower than this for several steps may fall asleep: steps leave them
+     * out until something touches or pushes them; 0: no body ever sleeps */
+    double sleep_tolerance;
 } tb_scene_def;
+
+/* Whether the tree of a body that hangs in the world or on a kinematic body may sleep. */
+typedef enum tb_sleep {
+    TB_SLEEP_AUTO, /* unless actuators with activations move it */
+    TB_SLEEP_NEVER,
+    TB_SLEEP_ALLOWED, /* as AUTO */
+    TB_SLEEP_INIT     /* and it sleeps from the reset on, wherever it is */
+} tb_sleep;
 
 typedef struct tb_body_def {
     const char *name;      /* copied; unique if given */
@@ -76,6 +87,7 @@ typedef struct tb_body_def {
     /* fraction of the body's weight that an upward force at its centre of mass cancels; 1: the
      * body floats */
     double gravity_compensation;
+    tb_sleep sleep; /* of its tree, where the scene has a sleep_tolerance */
 } tb_body_def;
 
 typedef enum tb_joint_type {

@@ -241,6 +241,7 @@ typedef struct tb_certificate {
     int64_t linear_solves;  /* solves of Newton's system, with new or kept factorizations */
     int64_t factorizations; /* factorizations of Newton's system */
     int64_t resets;         /* abandoned warm starts from the active sets of the last step */
+    int32_t asleep;         /* trees that slept at the end of the step, most in one step */
     int32_t faults;         /* gaps that could not be closed, most in one step */
     tb_fault worst_fault;
 } tb_certificate;

@@ -169,7 +169,8 @@ enum {
     EXTRA_SENSORS = 2,
     EXTRA_TANGENTIAL_RESTITUTION = 3,
     EXTRA_VOLUME_CONSTANTS = 4,
-    EXTRA_SOFT = 5
+    EXTRA_SOFT = 5,
+    EXTRA_SLEEP = 6
 };
 
 static bool has_looks(const tb_scene *s)
@@ -233,7 +234,20 @@ static void put_volume_constants(tb_canonical *io, const tb_compiler *c)
 static bool has_extras(const tb_scene *s)
 {
     return has_looks(s) || s->number_of_sensors > 0 || has_tangential_restitution(s) ||
-           has_volume_constants(s) || s->soft != NULL;
+           has_volume_constants(s) || s->soft != NULL || s->options.sleep_tolerance > 0;
+}
+
+/* The tolerance, then a policy a body. */
+static void put_sleep(tb_canonical *io, const tb_compiler *c)
+{
+    uint32_t tag = EXTRA_SLEEP;
+    tb_scene_def options = c->scene->options;
+    tb_canonical_u32(io, &tag);
+    tb_canonical_sleep_tolerance(io, &options);
+    for (int32_t i = 1; i < c->model->number_of_bodies; i++) {
+        uint32_t sleep = (uint32_t)c->scene->bodies[c->scene_body[i]].sleep;
+        tb_canonical_u32(io, &sleep);
+    }
 }
 
 /* The bytes of soft bodies, as a text. */
@@ -307,6 +321,7 @@ static void put_scene(tb_canonical *io, const reference_maps *maps)
     if (has_tangential_restitution(s)) put_tangential_restitution(io, maps->c);
     if (has_volume_constants(s)) put_volume_constants(io, maps->c);
     if (s->soft != NULL) put_soft(io, s);
+    if (s->options.sleep_tolerance > 0) put_sleep(io, maps->c);
 }
 
 /* SHA-256 as 32 bytes. */
@@ -558,6 +573,17 @@ static void get_soft(tb_canonical *io, tb_scene *scene)
     io->at += (size_t)size;
 }
 
+static void get_sleep(tb_canonical *io, tb_scene *scene)
+{
+    tb_canonical_sleep_tolerance(io, &scene->options);
+    for (int32_t i = 0; io->status == TB_OK && i < scene->number_of_bodies; i++) {
+        uint32_t sleep = 0;
+        tb_canonical_u32(io, &sleep);
+        if (sleep > TB_SLEEP_INIT) tb_canonical_fail(io, "a body sleeps in an unknown way");
+        scene->bodies[i].sleep = (tb_sleep)sleep;
+    }
+}
+
 /* Extras follow each other by their tags, each at most once; the end is that of the bytes. */
 static void get_extras(tb_canonical *io, tb_scene *scene)
 {
@@ -575,6 +601,8 @@ static void get_extras(tb_canonical *io, tb_scene *scene)
             get_volume_constants(io, scene);
         else if (tag == EXTRA_SOFT && tag > last)
             get_soft(io, scene);
+        else if (tag == EXTRA_SLEEP && tag > last)
+            get_sleep(io, scene);
         else
             tb_canonical_fail(io, "an extra is unknown or out of order");
         last = tag;

@@ -47,6 +47,8 @@ void tb_canonical_shape(tb_canonical *io, tb_shape_def *x);
 void tb_canonical_tangential_restitution(tb_canonical *io, tb_surface *x);
 /* of a shape, where one of the scene has its own */
 void tb_canonical_volume_constants(tb_canonical *io, tb_shape_def *x);
+/* of the options, where it is positive */
+void tb_canonical_sleep_tolerance(tb_canonical *io, tb_scene_def *x);
 void tb_canonical_look(tb_canonical *io, tb_shape_def *x);
 void tb_canonical_site(tb_canonical *io, tb_site_def *x);
 void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x);

@@ -276,6 +276,12 @@ static void surface(tb_canonical *io, tb_surface *x)
     io_double(io, &x->adhesion_range);
 }
 
+void tb_canonical_sleep_tolerance(tb_canonical *io, tb_scene_def *x)
+{
+    io_double(io, &x->sleep_tolerance);
+    if (!(x->sleep_tolerance > 0)) tb_canonical_fail(io, "a tolerance is not positive");
+}
+
 void tb_canonical_tangential_restitution(tb_canonical *io, tb_surface *x)
 {
     io_double(io, &x->tangential_restitution);

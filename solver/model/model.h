@@ -155,7 +155,12 @@ typedef struct tb_model_tree {
     double inverse_inertia[9]; /* single_free: of inertia + armature, body axes */
     double inverse_mass_root;  /* single_free: square root of inverse_mass */
     double inverse_root[9];    /* single_free: C, lower triangular, with C C' = inverse_inertia */
+    tb_sleep sleep;            /* of models with sleep */
+    int32_t sleep_group;       /* a tree of the group that sleeps and wakes with this one */
 } tb_model_tree;
+
+/* Numbers of sleep in a state: of the world, of a tree (step/state/sleep_once.c). */
+enum { TB_SLEEP_HEADER = 4, TB_SLEEP_OF_TREE = 3 };
 
 typedef struct tb_model_dof {
     int32_t body, joint, tree;
@@ -349,6 +354,9 @@ struct tb_model {
         number_of_levels, number_of_chain_dofs, longest_chain, number_of_sensors,
         number_of_sensor_numbers;
     int32_t number_of_past_velocities; /* dofs if a sensor needs accelerations, else 0 */
+    int32_t number_of_sleep_numbers;   /* in a state; 0: nothing ever sleeps */
+    int32_t number_of_first_trees;
+    double sleep_tolerance; /* m/s and rad/s */
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -385,7 +393,10 @@ struct tb_model {
     const tb_model_keyframe *keyframes;
     const tb_model_sensor *sensors;
     const int32_t *kinematic_bodies; /* body indices */
-    const double *q_reference;       /* number_of_coordinates: the described pose */
+    /* of models with sleep: the first tree on which each tendon, then each actuator, then each
+     * equality acts, -1: none */
+    const int32_t *first_trees;
+    const double *q_reference; /* number_of_coordinates: the described pose */
     const char *const *warnings;
     const char *const *names[TB_HANDLE_SENSOR + 1]; /* by tb_handle_kind, "" for an unnamed
                                                          element */

@@ -28,6 +28,7 @@ typedef struct scene_body {
     int32_t inertia;  /* index in scene.inertias, -1: none given */
     double position[3], orientation[4];
     double gravity_compensation;
+    tb_sleep sleep;
     bool kinematic;
     bool has_free, has_ball; /* joint types of the body, for the rules about combining joints */
     uint8_t number_of_dofs;
@@ -232,7 +233,8 @@ tb_status tb_compile_actuators(tb_compiler *compiler); /* after joints, sites an
 tb_status tb_compile_sensors(tb_compiler *compiler);   /* after all that sensors refer to */
 tb_status tb_compile_fluid(tb_compiler *compiler);     /* parts with fluid forces; after masses */
 tb_status
-tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
+tb_compile_dynamics(tb_compiler *compiler);        /* free bodies' inverses; M must be invertible */
+tb_status tb_compile_sleep(tb_compiler *compiler); /* which trees may sleep; after all parts */
 
 /* Radius of the ball around the body origin that holds a shape without an asset, m. */
 double tb_primitive_reach(tb_shape_type type, const tb_pose *pose, const double size[3]);

@@ -91,6 +91,7 @@ static tb_status check_options(tb_scene_def *options, tb_error *error)
     tb_check_not_negative(&check, "density", &options->density, 1);
     tb_check_not_negative(&check, "viscosity", &options->viscosity, 1);
     tb_check_numbers(&check, "wind", options->wind, 3);
+    tb_check_not_negative(&check, "sleep_tolerance", &options->sleep_tolerance, 1);
     tb_check_positive(&check, "dt", &options->dt, 1);
     tb_check_not_negative(&check, "minimum_mass", &options->minimum_mass, 1);
     tb_check_not_negative(&check, "minimum_inertia", &options->minimum_inertia, 1);
@@ -238,6 +239,9 @@ tb_status tb_scene_add_body(tb_scene *scene, const tb_body_def *def, tb_handle *
     memcpy(body.orientation, def->orientation, sizeof body.orientation);
     body.kinematic = def->kinematic;
     body.gravity_compensation = def->gravity_compensation;
+    body.sleep = def->sleep;
+    if ((unsigned)def->sleep > TB_SLEEP_INIT)
+        tb_check_fail(&check, "sleep", "%d is none", (int)def->sleep);
     body.inertia = -1;
     tb_check_handle(&check, scene, "parent", def->parent, TB_HANDLE_BODY, true, &body.parent);
     tb_check_numbers(&check, "position", body.position, 3);

@@ -95,6 +95,7 @@ static tb_status add_bodies(merge *m)
         memcpy(def.orientation, from->orientation, sizeof def.orientation);
         def.kinematic = from->kinematic && tb_handle_is_none(def.parent);
         def.gravity_compensation = from->gravity_compensation;
+        def.sleep = from->sleep;
         def.has_inertia = compiled->mass > 0;
         def.mass = m->def->mass_scale * compiled->mass;
         memcpy(def.com, compiled->com, sizeof def.com);

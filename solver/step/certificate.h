@@ -39,6 +39,7 @@ TB_FN void tb_certificate_add(tb_certificate *into, const tb_certificate *other)
     into->linear_solves += other->linear_solves;
     into->factorizations += other->factorizations;
     into->resets += other->resets;
+    into->asleep = other->asleep > into->asleep ? other->asleep : into->asleep;
     if (other->faults > 0 &&
         (into->faults == 0 || other->worst_fault.amount > into->worst_fault.amount))
         into->worst_fault = other->worst_fault;

@@ -82,7 +82,8 @@ TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
     X(ROW_STATUSES, row_statuses, tb_row_memory_layout(m).total)                                   \
     X(HISTORY, history, TB_HISTORY_NUMBERS)                                                        \
     X(FACTOR, factor, tb_cached_factor_numbers((m)->number_of_dofs))                               \
-    X(PAST_U, past_u, (m)->number_of_past_velocities)
+    X(PAST_U, past_u, (m)->number_of_past_velocities)                                              \
+    X(SLEEP, sleep, (m)->number_of_sleep_numbers)
 
 #define TB_STATE_NUMBER(NAME, member, numbers) TB_STATE_NUMBER_##NAME,
 enum { TB_STATE_ARRAYS(TB_STATE_NUMBER) TB_ARRAYS };
@@ -124,6 +125,7 @@ struct tb_state {
     double *history;      /* TB_HISTORY_NUMBERS: a tb_solve_history */
     double *factor;       /* tb_cached_factor_numbers of the dofs: Newton's cached factor */
     double *past_u;       /* u before the last step, for sensors of acceleration; else empty */
+    double *sleep;        /* see sleep_once.c; empty where nothing sleeps */
     /* Of the last step. Never written once there: a step makes its own in next_contacts, so forks
      * share these until each has stepped. */
     tb_contact_record *contacts;
@@ -186,6 +188,41 @@ static inline uint32_t tb_course_arrays(const tb_course *course)
            (course->accelerations ? (uint32_t)TB_STATE_WRENCHES : 0) |
            (course->controls ? (uint32_t)TB_STATE_CONTROLS : 0);
 }
+
+/* ---- sleep: state/sleep_once.c; of models with sleep numbers ---- */
+
+/* Whether the numbers are those of the last step: another scheme or device may have made it. */
+bool tb_sleep_is_current(const tb_state *state);
+bool tb_sleep_is_asleep(const tb_state *state, int32_t tree);
+/* The numbers of a tree: steps for which it has been slow, or below zero where it sleeps; a hash of
+ * its inputs; the residual of its last step. */
+typedef struct tb_sleeper {
+    double slow_steps, inputs, residual;
+} tb_sleeper;
+enum { TB_ASLEEP = -1 };
+static inline tb_sleeper *tb_sleep_of(const tb_state *state, int32_t tree)
+{
+    return (tb_sleeper *)(void *)(state->sleep + TB_SLEEP_HEADER + TB_SLEEP_OF_TREE * tree);
+}
+/* A hash for each tree of all that may push or move it but contacts: coordinates, velocities,
+ * forces, controls, the pose and velocity of a kinematic body that carries it. Each tree's is
+ * `stride` numbers behind the one before it. */
+void tb_sleep_inputs(const tb_state *state, double *inputs, int32_t stride);
+/* Whether a kinematic body has no velocity and is where it was after the last step. */
+bool tb_sleep_is_still(const tb_state *state, int32_t kinematic);
+/* After a step: these numbers belong to it. asleep: trees that sleep from now on, may be NULL. */
+void tb_sleep_close(tb_state *state, const bool *asleep, const double *inputs,
+                    const tb_certificate *certificate);
+/* Adds to a certificate what sleeps: contacts, penetration, residual, the number of bodies. */
+void tb_sleep_certify(const tb_state *state, tb_certificate *certificate);
+/* Every tree is awake again; after a reset, bodies that the model puts to sleep are not. */
+void tb_sleep_wake_all(tb_state *state);
+void tb_sleep_reset(tb_state *state);
+/* Whether the whole world sleeps, so that a step changes nothing but the time. Resets the arena. */
+bool tb_sleep_rests(const tb_state *state, tb_arena *arena);
+/* Such a step of length dt. */
+void tb_sleep_rest(tb_state *state, double dt, bool report_energy, tb_arena *arena,
+                   tb_certificate *certificate);
 
 /* ---- parameters of a world ---- */
 

@@ -181,6 +181,10 @@ TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
     TB_EACH (t, m->number_of_trees) {
         const tb_model_tree *tree = &m->trees[t];
         const int32_t first = tree->dof, dofs = tree->number_of_dofs;
+        if (tb_world_leaves_out(w, t)) {
+            for (int32_t i = first; i < first + dofs; i++) w->u_end[i] = 0;
+            continue;
+        }
         double *s = solution->whitened;
         bool pushed = false;
         for (int32_t i = first + 3; i < first + dofs; i++) pushed = pushed || s[i] != 0;
@@ -234,8 +238,13 @@ TB_STATIC void store_actuators(const tb_world *w, tb_state *state)
 /* Impulses, contacts and actuator forces. */
 TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solution)
 {
-    TB_EACH (r, tb_row_memory_layout(w->model).total)
-        state->row_impulses[r] = state->row_statuses[r] = 0;
+#ifndef TB_DEVICE
+    if (w->sleep && w->sleep->any)
+        tb_sleep_clear_rows(w, state);
+    else
+#endif
+        TB_EACH (r, tb_row_memory_layout(w->model).total)
+            state->row_impulses[r] = state->row_statuses[r] = 0;
     tb_team_sync();
     const tb_real *fine = solution->has_fine ? solution->fine : NULL;
     TB_EACH (r, w->contact_rows)
@@ -253,13 +262,22 @@ TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solutio
     store_actuators(w, state);
     finish_records(w, solution);
     tb_team_sync();
-    if (TB_LEADER) tb_state_take_next(state, w->number_of_contacts);
+    int32_t contacts = w->number_of_contacts;
+#ifndef TB_DEVICE
+    if (w->sleep && w->sleep->any) contacts = tb_sleep_keep_contacts(w);
+#endif
+    if (TB_LEADER) tb_state_take_next(state, contacts);
 }
 
 TB_STATIC void commit(const tb_world *w, tb_state *state)
 {
     const tb_model *m = w->model;
-    TB_EACH (i, m->number_of_coordinates) state->q[i] = (double)w->q[i];
+#ifndef TB_DEVICE
+    if (w->sleep && w->sleep->any)
+        tb_sleep_commit(w, state);
+    else
+#endif
+        TB_EACH (i, m->number_of_coordinates) state->q[i] = (double)w->q[i];
     TB_EACH (i, m->number_of_past_velocities) state->past_u[i] = state->u[i];
     TB_EACH (i, m->number_of_dofs) state->u[i] = (double)w->u_end[i];
     TB_EACH (i, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies)
@@ -483,12 +501,34 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
     return status == TB_DIVERGED ? freeze(state, certificate, 0, error) : status;
 }
 
+#ifndef TB_DEVICE
+/* The step anew, after what slept has been touched. */
+TB_STATIC tb_status begin_again(tb_world *w, tb_error *error)
+{
+    tb_sleep_wake_touched(w);
+    *w = (tb_world){.model = w->model,
+                    .state = w->state,
+                    .home = w->home,
+                    .options = w->options,
+                    .arena = w->arena,
+                    .threads = w->threads,
+                    .solver = w->solver,
+                    .dt = w->dt,
+                    .theta = w->theta};
+    const tb_status status = assemble(w, error);
+    return status == TB_OK ? tb_world_detect(w, error) : status;
+}
+#endif
+
 TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certificate,
                                    tb_error *error)
 {
     tb_world *w = &stepping->world;
     fetch_contacts(w->state->contacts, w->state->number_of_contacts);
     tb_status status = tb_world_detect(w, error);
+#ifndef TB_DEVICE
+    while (status == TB_OK && w->sleep && w->sleep->wakes) status = begin_again(w, error);
+#endif
     if (status == TB_OK) status = tb_world_adhere(w, error);
     TB_STAGE_DONE(TB_STAGE_CONTACTS);
     if (status != TB_DIVERGED) return status;
@@ -526,7 +566,14 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     certify(w, &stepping->solution, certificate);
     if (!integrate(w, &stepping->solution)) return freeze(state, certificate, 0, error);
     tb_energy_account account;
-    tb_status status = account_for_velocities(w, &stepping->solution, &account, error);
+    tb_status status = TB_OK;
+#ifndef TB_DEVICE
+    if (w->sleep)
+        status =
+            tb_sleep_choose(w, stepping->recovered.velocity, stepping->solution.status == TB_OK);
+    if (status != TB_OK) return tb_fail_memory(error, 0, "a step's contacts");
+#endif
+    status = account_for_velocities(w, &stepping->solution, &account, error);
     if (status == TB_OK)
         status = move_positions(w, &stepping->recovered, &account, certificate, error);
     if (status != TB_OK) return status;
@@ -534,6 +581,9 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     if (gained != 0) return freeze(state, certificate, gained, error);
     remember(w, state, &stepping->solution);
     commit(w, state);
+#ifndef TB_DEVICE
+    if (w->sleep) tb_sleep_end(w, certificate);
+#endif
 
     certificate->step = state->steps;
     certificate->time = state->time;
@@ -552,6 +602,13 @@ TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *option
                                   tb_workspace *workspace, tb_certificate *certificate,
                                   tb_error *error)
 {
+#ifndef TB_DEVICE
+    if (tb_sleep_rests(state, &workspace->arena)) {
+        const tb_world w = make_world(state, options, workspace);
+        tb_sleep_rest(state, (double)w.dt, options->report_energy, w.arena, certificate);
+        return TB_OK;
+    }
+#endif
     tb_stepping s;
     tb_status status = tb_step_begin(&s, state, options, workspace, certificate, error);
     if (status == TB_OK) status = tb_step_detect(&s, certificate, error);

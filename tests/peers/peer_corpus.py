@@ -238,7 +238,7 @@ def slowness(line: Line) -> float | None:
 
 
 def puts_to_sleep(line: Line) -> bool:
-    """Whether MuJoCo may leave bodies of a model out of its steps; Tribod steps all of them."""
+    """Whether bodies of a model may sleep, in MuJoCo and here, not always at the same time."""
     return "/sleep/" in f"/{line['model']}"
 
 

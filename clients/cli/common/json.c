@@ -92,6 +92,7 @@ json_t *json_certificate(const tb_certificate *c, bool energy)
     for (size_t i = 0; i < sizeof ENERGIES / sizeof ENERGIES[0]; i++)
         json_object_set_new(object, ENERGIES[i].name,
                             json_finite(energy ? ENERGIES[i].value : (double)NAN));
+    json_object_set_new(object, "asleep", json_integer(c->asleep));
     json_object_set_new(object, "faults", json_integer(c->faults));
     json_object_set_new(object, "worst_fault", json_fault(&c->worst_fault));
     return object;

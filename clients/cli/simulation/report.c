@@ -122,6 +122,9 @@ void report_certificate(const simulation *s)
             (long long)c->resets);
     printf("  %-18s %d, %d rows in the last step\n", "contacts", (int)s->last.contacts,
            (int)s->last.rows);
+    if (c->asleep > 0)
+        printf("  %-18s %d trees of bodies at the end of the last step\n", "asleep",
+               (int)s->last.asleep);
     if (c->flags & TB_CERTIFICATE_HALVED) printf("  omega was halved at least once\n");
     if (c->flags & TB_CERTIFICATE_DEGENERATE)
         printf("  a pair of shapes had no well-defined normal\n");

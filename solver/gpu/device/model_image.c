@@ -37,6 +37,7 @@
     X(excludes, m->number_of_excludes)                                                             \
     X(shape_excludes, m->number_of_shape_excludes)                                                 \
     X(kinematic_bodies, m->number_of_kinematic_bodies)                                             \
+    X(first_trees, m->number_of_first_trees)                                                       \
     X(q_reference, m->number_of_coordinates)                                                       \
     X(shape_pair_start, m->number_of_shapes + 1)                                                   \
     X(colliding_shapes, m->number_of_colliding_shapes)

@@ -168,11 +168,17 @@ static tb_status finish(tb_compiler *c)
 
 tb_status tb_scene_compile(const tb_scene *scene, tb_model **model, tb_error *error)
 {
-    static tb_status (*const stages[])(tb_compiler *) = {compile_options,     tb_compile_order,
-                                                         tb_compile_tree,     tb_compile_mass,
-                                                         tb_compile_geometry, tb_compile_fluid,
-                                                         tb_compile_parts,    tb_compile_dynamics,
-                                                         compile_names,       finish};
+    static tb_status (*const stages[])(tb_compiler *) = {compile_options,
+                                                         tb_compile_order,
+                                                         tb_compile_tree,
+                                                         tb_compile_mass,
+                                                         tb_compile_geometry,
+                                                         tb_compile_fluid,
+                                                         tb_compile_parts,
+                                                         tb_compile_dynamics,
+                                                         tb_compile_sleep,
+                                                         compile_names,
+                                                         finish};
     tb_compiler compiler = {.scene = scene, .error = error};
     tb_status status = TB_OK;
     *model = NULL;

@@ -178,6 +178,10 @@ TB_STATIC tb_status free_velocity(tb_world *w)
     TB_EACH (t, m->number_of_trees)
         if (m->trees[t].single_free) single_free_velocity(w, &m->trees[t]);
     tb_team_sync();
+#ifndef TB_DEVICE
+    for (int32_t i = 0; w->sleep && w->sleep->any && i < m->number_of_dofs; i++)
+        if (tb_world_leaves_out(w, m->dofs[i].tree)) w->u_free[i] = 0;
+#endif
     return TB_OK;
 }
 
@@ -186,6 +190,9 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     tb_world *w = world;
     const tb_model *m = w->model;
     if (take_arrays(w) != TB_OK) return tb_fail_memory(error, 0, "a step's arrays");
+#ifndef TB_DEVICE
+    if (!tb_sleep_open(w)) return tb_fail_memory(error, 0, "a step's arrays");
+#endif
     load_state(w);
     TB_STAGE_DONE(TB_STAGE_ARRAYS);
 

@@ -122,6 +122,34 @@ TB_STATIC bool wanted(const void *context, int32_t a, int32_t b)
     return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
 }
 
+/* The same where bodies sleep: a pair of which none moves stays as it is. */
+typedef struct sleepy_pairs {
+    const tb_model *model;
+    bool *moves; /* colliding shapes */
+} sleepy_pairs;
+
+TB_STATIC bool wanted_awake(const void *context, int32_t a, int32_t b)
+{
+    const sleepy_pairs *pairs = (const sleepy_pairs *)context;
+    return (pairs->moves[a] || pairs->moves[b]) && wanted(pairs->model, a, b);
+}
+
+/* Pairs of boxes that meet, whose shapes may collide. */
+TB_STATIC tb_status find_pairs(const detection *d, tb_pair **pairs, int32_t *count)
+{
+    const tb_world *w = d->world;
+    const tb_model *m = w->model;
+    const int32_t shapes = m->number_of_colliding_shapes;
+    if (!w->sleep || !w->sleep->any)
+        return tb_broad_phase(d->boxes, shapes, wanted, m, w->threads, w->arena, pairs, count);
+    sleepy_pairs sleepy = {m, TB_ARENA_ARRAY(w->arena, bool, shapes)};
+    if (!sleepy.moves) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < shapes; i++)
+        sleepy.moves[i] = tb_sleep_moves(w, m->colliding_shapes[i]);
+    return tb_broad_phase(d->boxes, shapes, wanted_awake, &sleepy, w->threads, w->arena, pairs,
+                          count);
+}
+
 /* Points of the pair that is looked at; points of all pairs, where they are merged. */
 typedef struct point_list {
     tb_contact_point *points;
@@ -203,6 +231,7 @@ TB_STATIC tb_status collide(const detection *d, point_list *list, int32_t a, int
         const int32_t count = tb_collide_pair(&d->shapes[a], &d->shapes[b], margin, list->points,
                                               list->capacity, w->arena, &w->collide_flags);
         if (count < 0) return TB_RESOURCE_EXHAUSTED;
+        if (count > 0 && tb_sleep_touch(w, a, b)) return TB_OK;
         if (count <= list->capacity) return count ? add_contacts(w, list, a, b, count) : TB_OK;
         list->capacity = 2 * count;
         list->points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list->capacity);
@@ -238,8 +267,7 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
 
     tb_pair *pairs = NULL;
     int32_t number_of_pairs = 0;
-    const tb_status status = tb_broad_phase(d.boxes, m->number_of_colliding_shapes, wanted, m,
-                                            w->threads, w->arena, &pairs, &number_of_pairs);
+    const tb_status status = find_pairs(&d, &pairs, &number_of_pairs);
     if (status == TB_INVALID_ARGUMENT) return TB_DIVERGED; /* boxes out of the range of numbers */
     if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
 

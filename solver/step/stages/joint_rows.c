@@ -203,6 +203,17 @@ TB_STATIC bool tendon_row(const tb_world *w, int32_t tendon, int32_t which, int3
 
 /* ---- all rows ---- */
 
+/* Whether the step leaves out a tendon, actuator or equality: `index` among all of them. */
+TB_STATIC bool is_left_out(const tb_world *w, int32_t index)
+{
+#ifdef TB_DEVICE
+    (void)w, (void)index;
+    return false;
+#else
+    return w->sleep && tb_world_leaves_out(w, w->model->first_trees[index]);
+#endif
+}
+
 /* How many of each kind there may be at once. */
 TB_STATIC int32_t most_joint_rows(const tb_model *m)
 {
@@ -217,18 +228,22 @@ TB_STATIC bool joint_row_at(const tb_world *w, const tb_row_memory *memory, int3
 {
     const tb_model *m = w->model;
     const int32_t tendons = TB_TENDON_ROWS * m->number_of_tendons;
+    if (k < tendons && is_left_out(w, k / TB_TENDON_ROWS)) return false;
     if (k < tendons)
         return tendon_row(w, k / TB_TENDON_ROWS, k % TB_TENDON_ROWS, memory->tendon_rows + k, row);
     k -= tendons;
+    if (k < m->number_of_actuators && is_left_out(w, m->number_of_tendons + k)) return false;
     if (k < m->number_of_actuators) return actuator_row(w, k, memory->actuators + k, row);
     k -= m->number_of_actuators;
     if (k < m->number_of_dry_dofs) {
         const int32_t dof = m->dry_dofs[k];
+        if (tb_world_leaves_out(w, m->dofs[dof].tree)) return false;
         return dry_friction_row(w, dof, memory->dof_friction + dof, row);
     }
     k -= m->number_of_dry_dofs;
     if (k >= 2 * m->number_of_limited_joints) return false;
     const int32_t joint = m->limited_joints[k / 2];
+    if (tb_world_leaves_out(w, m->dofs[m->joints[joint].dof].tree)) return false;
     return limit_row(w, &m->joints[joint], k % 2, memory->joint_limits + 2 * joint, row);
 }
 
@@ -370,7 +385,9 @@ TB_STATIC tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
     for (int32_t e = 0; e < m->number_of_equalities; e++) {
-        if (m->equalities[e].disabled) continue;
+        if (m->equalities[e].disabled ||
+            is_left_out(w, m->number_of_tendons + m->number_of_actuators + e))
+            continue;
         tb_real errors[TB_EQUALITY_ROWS], drift[TB_EQUALITY_ROWS];
         tb_real bias[TB_EQUALITY_ROWS];
         tb_real *values =

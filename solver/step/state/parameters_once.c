@@ -46,6 +46,7 @@ void tb_variant_set(tb_state *state, tb_state_variant *variant)
     tb_variant_release(state->variant);
     state->variant = variant;
     state->model = variant != NULL ? variant->model : origin;
+    tb_sleep_wake_all(state);
 }
 
 /* ---- arrays ---- */

@@ -176,7 +176,10 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
         memcpy(numbers + 3, body->orientation, sizeof body->orientation);
     }
     tb_status status = state->soft ? tb_state_soft_reset(state, error) : TB_OK;
-    if (keyframe < 0 || status != TB_OK) return status;
+    if (keyframe < 0 || status != TB_OK) {
+        tb_sleep_reset(state);
+        return status;
+    }
 
     const tb_model_keyframe *key = &m->keyframes[keyframe];
     state->time = key->time;
@@ -188,6 +191,7 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
     for (int32_t k = 0; k < m->number_of_kinematic_bodies; k++)
         memcpy(state->kinematic + TB_KINEMATIC_NUMBERS * k, key->kinematic + 7 * k,
                7 * sizeof(double));
+    tb_sleep_reset(state);
     return status;
 }
 

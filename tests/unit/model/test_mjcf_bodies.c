@@ -240,12 +240,41 @@ START_TEST(rigid_flexes_are_meshes_with_a_radius)
 }
 END_TEST
 
-START_TEST(bodies_that_would_sleep_are_awake_and_said_to_be)
+/* Only a document that enables sleep has it, with MuJoCo's tolerance if it names none. */
+START_TEST(bodies_sleep_where_the_document_enables_it)
 {
-    mjcf_case c = mjcf_load(WORLD("<body sleep='init'><freejoint/><geom size='1'/></body>"
-                                  "<body sleep='allowed'><freejoint/><geom size='1'/></body>"));
-    ck_assert_int_eq(mjcf_warnings(&c, "every body is awake"), 1);
+#define SLEEPERS                                                                                   \
+    "<worldbody><body sleep='init'><freejoint/><geom size='1'/></body>"                            \
+    "<body sleep='never'><freejoint/><geom size='1'/></body></worldbody>"
+    mjcf_case c = mjcf_load(MJCF(SLEEPERS));
+    ck_assert_int_eq(c.model->number_of_sleep_numbers, 0);
     mjcf_free(&c);
+    c = mjcf_load(MJCF("<option sleep_tolerance='.5'><flag sleep='disable'/></option>" SLEEPERS));
+    ck_assert_int_eq(c.model->number_of_sleep_numbers, 0);
+    mjcf_free(&c);
+    c = mjcf_load(MJCF("<option><flag sleep='enable'/></option>" SLEEPERS));
+    ck_assert_int_gt(c.model->number_of_sleep_numbers, 0);
+    ck_assert(c.model->sleep_tolerance == 1e-4);
+    ck_assert_int_eq(c.model->trees[0].sleep, TB_SLEEP_INIT);
+    ck_assert_int_eq(c.model->trees[1].sleep, TB_SLEEP_NEVER);
+    mjcf_free(&c);
+    c = mjcf_load(MJCF("<option sleep_tolerance='.5'><flag sleep='enable'/></option>" SLEEPERS));
+    ck_assert(c.model->sleep_tolerance == 0.5);
+
+    /* the model's bytes keep it */
+    size_t size = 0;
+    tb_model *again = NULL;
+    const unsigned char *bytes = tb_model_bytes(c.model, &size);
+    TEST_OK(tb_model_from_bytes(bytes, size, &again, &c.error), &c.error);
+    ck_assert(again->sleep_tolerance == 0.5);
+    ck_assert_int_eq(again->trees[0].sleep, TB_SLEEP_INIT);
+    ck_assert_int_eq(again->trees[1].sleep, TB_SLEEP_NEVER);
+    ck_assert_str_eq(again->sha256, c.model->sha256);
+    tb_model_destroy(again);
+    mjcf_free(&c);
+    mjcf_refuses(MJCF("<option sleep_tolerance='-1'/>"), TB_INVALID_ARGUMENT, 1, "less than 0");
+    mjcf_refuses(WORLD("<body sleep='deeply'><freejoint/><geom size='1'/></body>"),
+                 TB_INVALID_ARGUMENT, 1, "sleep");
 }
 END_TEST
 
@@ -325,5 +354,5 @@ TEST_MAIN(rigid_flexes_are_meshes_with_a_radius, classes_inherit_and_the_nearest
           a_springdamper_uses_the_inertia_that_the_joint_feels,
           joints_that_make_no_sense_are_refused, mass_is_given_or_from_geoms,
           bodies_that_make_no_sense_are_refused, mocap_bodies_are_kinematic,
-          bodies_that_would_sleep_are_awake_and_said_to_be,
+          bodies_sleep_where_the_document_enables_it,
           aligned_bodies_have_the_frame_of_their_inertia, keyframes_mean_the_aligned_frame)

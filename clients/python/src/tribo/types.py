@@ -76,6 +76,8 @@ class Certificate:
     #: gaps that could not be closed, most in one step, and the one that is off the farthest
     faults: int = 0
     worst_fault: Fault | None = None
+    #: trees of bodies that slept at the end of a step, most in one step
+    asleep: int = 0
 
     @classmethod
     def from_message(cls, m: common_pb2.Certificate) -> Certificate:
@@ -108,6 +110,7 @@ class Certificate:
             m.energy_unexplained,
             m.faults,
             Fault(int(m.fault_kind), m.fault_a, m.fault_b, m.fault_amount) if m.faults else None,
+            m.asleep,
         )
 
 

@@ -100,5 +100,6 @@ bool tb_gpu_warp_fits(const tb_model *model, const tb_step_options *options)
     const tb_model *m = model;
     return options_fit(options) && motion_fits(m) && m->number_of_equalities == 0 &&
            m->number_of_tendons == 0 && m->number_of_fluids == 0 && !m->has_adhesion &&
-           m->number_of_past_velocities == 0 && !has_meshes(m) && all_slide(m);
+           m->number_of_past_velocities == 0 && m->number_of_sleep_numbers == 0 && !has_meshes(m) &&
+           all_slide(m);
 }

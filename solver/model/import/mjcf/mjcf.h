@@ -255,7 +255,7 @@ typedef struct mjcf {
 
     /* option */
     bool no_contact, no_limit, no_equality, no_dry_friction, no_spring, no_damper, no_gravity,
-        no_actuation, no_control_clamp, override;
+        no_actuation, no_control_clamp, override, sleeps;
     double override_friction[5];
     uint32_t disabled_actuator_groups;
 

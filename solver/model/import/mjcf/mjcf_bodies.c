@@ -11,8 +11,8 @@
 #include "model/import/mjcf/mjcf.h"
 
 static const mjcf_words BODY = {
-    .used = "name childclass mocap pos quat axisangle xyaxes zaxis euler gravcomp",
-    .silent = "sleep simple fuse user",
+    .used = "name childclass mocap pos quat axisangle xyaxes zaxis euler gravcomp sleep",
+    .silent = "simple fuse user",
 };
 
 static const mjcf_words FRAME = {
@@ -279,10 +279,9 @@ static tb_status read_body(mjcf *m, const xmlNode *node, int32_t childclass, con
     MJCF_TRY(tb_xml_bool(node, "mocap", &mocap, m->error));
     MJCF_TRY(read_childclass(m, node, &childclass));
     MJCF_TRY(mjcf_name(m, node, &def.name));
-    const char *sleep = tb_xml_attribute(node, "sleep");
-    if (sleep != NULL && strcmp(sleep, "init") == 0)
-        MJCF_TRY(mjcf_note_past(m, node, "sleep=\"init\"",
-                                "has no effect: every body is awake from the start"));
+    int32_t sleep = TB_SLEEP_AUTO;
+    MJCF_TRY(tb_xml_choice(node, "sleep", "auto never allowed init", &sleep, m->error));
+    def.sleep = m->sleeps ? (tb_sleep)sleep : TB_SLEEP_AUTO;
     pose = mjcf_pose_mul(frame, &pose);
     const mjcf_pose *alignment = mjcf_find_alignment(m, m->number_of_bodies + 1);
     const mjcf_pose own = alignment != NULL ? invert(alignment) : mjcf_pose_identity();

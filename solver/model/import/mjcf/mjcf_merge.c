@@ -21,6 +21,7 @@ static const struct {
                {"density", MERGE_EQUAL},
                {"viscosity", MERGE_EQUAL},
                {"o_friction", MERGE_EQUAL},
+               {"sleep_tolerance", MERGE_EQUAL},
                {"actuatorgroupdisable", MERGE_UNION}};
 
 /* Flags that are off unless they are enabled; of all others "disable" outweighs. */

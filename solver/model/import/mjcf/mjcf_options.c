@@ -17,20 +17,21 @@ static const mjcf_words COMPILER = {
 };
 
 static const mjcf_words OPTION = {
-    .used = "timestep gravity wind density viscosity o_friction actuatorgroupdisable",
+    .used = "timestep gravity wind density viscosity o_friction actuatorgroupdisable "
+            "sleep_tolerance",
     .silent = "integrator cone jacobian solver iterations tolerance ls_iterations ls_tolerance "
               "noslip_iterations noslip_tolerance ccd_iterations ccd_tolerance sdf_iterations "
-              "sdf_initpoints sleep_tolerance magnetic apirate mpr_iterations mpr_tolerance",
+              "sdf_initpoints magnetic apirate mpr_iterations mpr_tolerance",
     .soft = "impratio o_margin o_solref o_solimp",
 };
 
 static const mjcf_words FLAG = {
     .used =
         "constraint equality frictionloss limit contact spring damper passive gravity clampctrl "
-        "filterparent actuation override",
+        "filterparent actuation override sleep",
     .silent =
         "warmstart refsafe sensor midphase nativeccd island eulerdamp autoreset energy fwdinv "
-        "invdiscrete multiccd sleep diagexact speculative ipc",
+        "invdiscrete multiccd diagexact speculative ipc",
 };
 
 static tb_status read_euler_sequence(mjcf *m, const xmlNode *node)
@@ -123,7 +124,7 @@ static tb_status read_flags(mjcf *m, const xmlNode *node)
     MJCF_TRY(mjcf_check_attributes(m, node, &FLAG));
     MJCF_TRY(tb_xml_check_children(node, "", m->error));
     bool no_constraint = false, no_passive = false, no_filter = !m->scene_def.filter_parent;
-    bool no_override = !m->override;
+    bool no_override = !m->override, no_sleep = !m->sleeps;
     MJCF_TRY(read_flag(m, node, "constraint", &no_constraint));
     MJCF_TRY(read_flag(m, node, "equality", &m->no_equality));
     MJCF_TRY(read_flag(m, node, "frictionloss", &m->no_dry_friction));
@@ -137,6 +138,8 @@ static tb_status read_flags(mjcf *m, const xmlNode *node)
     MJCF_TRY(read_flag(m, node, "filterparent", &no_filter));
     MJCF_TRY(read_flag(m, node, "actuation", &m->no_actuation));
     MJCF_TRY(read_flag(m, node, "override", &no_override));
+    MJCF_TRY(read_flag(m, node, "sleep", &no_sleep));
+    m->sleeps = !no_sleep;
     if (no_constraint) m->no_equality = m->no_dry_friction = m->no_limit = m->no_contact = true;
     if (no_passive) m->no_spring = m->no_damper = true;
     m->scene_def.filter_parent = !no_filter;
@@ -181,6 +184,10 @@ static tb_status read_option(mjcf *m, const xmlNode *node)
                            "timestep is %g s, not positive", m->scene_def.dt);
     MJCF_TRY(tb_xml_numbers(node, "gravity", 3, 3, m->scene_def.gravity, NULL, m->error));
     MJCF_TRY(read_medium(m, node));
+    MJCF_TRY(tb_xml_number(node, "sleep_tolerance", &m->scene_def.sleep_tolerance, m->error));
+    if (m->scene_def.sleep_tolerance < 0)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "sleep_tolerance",
+                           "sleep_tolerance is %g, less than 0", m->scene_def.sleep_tolerance);
     MJCF_TRY(tb_xml_numbers(node, "o_friction", 1, 5, m->override_friction, NULL, m->error));
     MJCF_TRY(read_disabled_groups(m, node));
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c))
@@ -227,12 +234,14 @@ tb_status mjcf_read_options(mjcf *m)
     m->scene_def.gravity[0] = m->scene_def.gravity[1] = 0;
     m->scene_def.gravity[2] = -9.81;
     m->scene_def.filter_parent = true;
+    m->scene_def.sleep_tolerance = 1e-4;
     MJCF_TRY(tb_xml_check_attributes(root, "model", m->error));
 
     for (const xmlNode *c = tb_xml_first_named(root, "option"); c != NULL;
          c = tb_xml_next_named(c, "option"))
         MJCF_TRY(read_option(m, c));
 
+    if (!m->sleeps) m->scene_def.sleep_tolerance = 0;
     if (m->no_gravity)
         m->scene_def.gravity[0] = m->scene_def.gravity[1] = m->scene_def.gravity[2] = 0;
     if (m->no_spring && m->no_damper) /* nor any other passive force */

@@ -52,6 +52,7 @@ def _certificate(lib: Library, c: Any) -> Certificate:
         c.energy_unexplained,
         c.faults,
         Fault(f.kind, f.a, f.b, f.amount) if c.faults else None,
+        c.asleep,
     )
 
 
