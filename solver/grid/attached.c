@@ -130,6 +130,7 @@ tb_status tb_state_soft_create(const tb_model *model, tb_state_soft **soft, tb_e
     }
     free(walls);
     free(rigid);
+    tb_soft_scene_clear(scene);
     free(scene);
     return status;
 }
@@ -248,17 +249,24 @@ static tb_soft_scene *scene_of(const tb_model *model)
     tb_soft_scene *scene = malloc(sizeof *scene);
     if (scene != NULL && tb_soft_scene_read((const char *)model->soft, model->soft_size,
                                             model->name, scene, &ignored) != TB_OK) {
+        tb_soft_scene_clear(scene);
         free(scene);
         scene = NULL;
     }
     return scene;
 }
 
+static void free_scene(tb_soft_scene *scene)
+{
+    if (scene != NULL) tb_soft_scene_clear(scene);
+    free(scene);
+}
+
 int32_t tb_soft_model_bodies(const tb_model *model)
 {
     tb_soft_scene *scene = scene_of(model);
     const int32_t bodies = scene != NULL ? scene->number_of_bodies : 0;
-    free(scene);
+    free_scene(scene);
     return bodies;
 }
 
@@ -274,6 +282,6 @@ uint64_t tb_soft_model_bytes(const tb_model *model)
         /* the copy for the way back from a failed step is at most as large as the fields */
         bytes = nodes * (2 * (uint64_t)A_BODY * (uint64_t)scene->number_of_bodies + SHARED);
     }
-    free(scene);
+    free_scene(scene);
     return bytes;
 }

@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "grid/material.h"
+#include "grid/mesh/mesh.h"
 #include "grid/shape.h"
 #include "grid/transport.h"
 #include "tribo_soft.h"
@@ -35,6 +36,7 @@ typedef struct tb_soft_lattice {
 typedef struct tb_soft_body {
     char name[TB_SOFT_NAME];
     tb_soft_solid shape; /* at the start */
+    int32_t mesh;        /* number among the scene's meshes, of a shape of that kind */
     tb_soft_material material;
     double velocity[3], angular[3]; /* m/s; rad/s about the shape's position */
 } tb_soft_body;
@@ -74,6 +76,8 @@ typedef struct tb_soft_scene {
     tb_soft_obstacle obstacles[TB_SOFT_MOST_OBSTACLES];
     tb_soft_clamp clamps[TB_SOFT_MOST_BODIES];
     int32_t number_of_bodies, number_of_obstacles, number_of_clamps;
+    tb_soft_mesh *meshes[TB_SOFT_MOST_BODIES]; /* the scene is one of their users */
+    int32_t number_of_meshes;
     char rigid[TB_SOFT_PATH]; /* file of rigid bodies, as the text has it; "": none */
     int32_t rigid_line;       /* of the element that names it */
 } tb_soft_scene;
@@ -112,6 +116,11 @@ tb_soft_options tb_soft_options_defaults(void);
  * of the grid. Fills in Lame's constants. */
 tb_status tb_soft_scene_check(tb_soft_scene *scene, tb_error *error);
 
+/* Adds a closed mesh, whose user the scene becomes, also on failure. RESOURCE_EXHAUSTED. */
+tb_status tb_soft_scene_add_mesh(tb_soft_scene *scene, tb_soft_mesh *mesh, tb_error *error);
+/* Gives up the scene's meshes; one without meshes needs no clearing. */
+void tb_soft_scene_clear(tb_soft_scene *scene);
+
 /* Takes a copy of the scene. INVALID_ARGUMENT as tb_soft_scene_check and for bodies that overlap no
  * cell; RESOURCE_EXHAUSTED. */
 tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world, tb_error *error);
@@ -125,8 +134,9 @@ void tb_soft_world_measure(tb_soft_world *world, int32_t body, double energy[3],
 
 /* ---- scene_xml.c ---- */
 
-/* Reads the scene format (README.md). INVALID_ARGUMENT names file, line, element and attribute;
- * RESOURCE_EXHAUSTED beyond the limits of tb_soft_scene. */
+/* Reads the scene format (README.md). INVALID_ARGUMENT names file, line, element and attribute, and
+ * is also for meshes in files (tb_soft_import puts them into the text); RESOURCE_EXHAUSTED beyond the
+ * limits of tb_soft_scene. The caller clears the scene. */
 tb_status tb_soft_scene_read(const char *text, size_t size, const char *name, tb_soft_scene *scene,
                              tb_error *error);
 

@@ -158,6 +158,13 @@ bool tb_soft_rigid_is_near(const tb_soft_world *w, int32_t rigid, double dt);
 tb_status tb_soft_world_keep(const tb_soft_world *w, tb_bytes *bytes, tb_error *error);
 tb_status tb_soft_world_put_back(tb_soft_world *w, const tb_bytes *bytes, tb_error *error);
 
+/* ---- scene_xml.c ---- */
+
+/* tb_soft_scene_read of a text that is parsed already. */
+struct _xmlNode;
+tb_status tb_soft_scene_read_tree(const struct _xmlNode *root, tb_soft_scene *scene,
+                                  tb_error *error);
+
 /* ---- scene.c ---- */
 
 /* The box of a shape in the world; infinite for a plane. */

@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "grid/grid_internal.h"
 #include "model/import/import.h"
+#include "model/import/mesh/mesh_file.h"
+#include "model/import/xml.h"
 #include "model/model_internal.h"
 #include "model/soft.h"
 
@@ -61,6 +63,108 @@ static tb_status load_rigid(const tb_soft_scene *soft, const char *path,
     return tb_scene_load(joined, options, scene, error);
 }
 
+/* ---- meshes in files ---- */
+
+/* Numbers as text, after one another; *text is malloc'ed. */
+static tb_status put_numbers(tb_bytes *text, const double *numbers, const int32_t *indices,
+                             int32_t count)
+{
+    tb_status status = TB_OK;
+    text->size = 0;
+    for (int32_t i = 0; status == TB_OK && i < count; i++) {
+        char one[40];
+        const int length = numbers != NULL ? snprintf(one, sizeof one, "%.17g ", numbers[i])
+                                           : snprintf(one, sizeof one, "%d ", indices[i]);
+        status = tb_bytes_append(text, one, (size_t)length);
+    }
+    if (status == TB_OK) status = tb_bytes_append(text, "", 1);
+    return status;
+}
+
+static tb_status read_mesh_file(const xmlNode *node, const char *file, const char *path,
+                                const tb_import_options *options, tb_mesh_data *mesh,
+                                tb_error *error)
+{
+    char joined[4096];
+    tb_bytes bytes = {0};
+    tb_soft_mesh *closed = NULL;
+    tb_error cause = {0};
+    if (options->no_files)
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, "file",
+                           "the file '%.200s' is outside of the text, and no files may be read",
+                           file);
+    tb_status status = tb_path_join(path, file, joined, sizeof joined);
+    if (status != TB_OK)
+        return tb_xml_fail(error, status, node, "file", "the path '%.200s' is too long", file);
+    status = tb_import_read(options, joined, options->file_limit, &bytes, error);
+    if (status == TB_OK)
+        status = tb_mesh_data_parse((const char *)bytes.base, bytes.size, joined, mesh, error);
+    tb_bytes_free(&bytes);
+    if (status != TB_OK) return status;
+    /* whether it is closed: the message has the name of the mesh's own file */
+    status = tb_soft_mesh_create(mesh->vertices, mesh->number_of_vertices, mesh->triangles,
+                                 mesh->number_of_triangles, &closed, &cause);
+    tb_soft_mesh_release(closed);
+    if (status == TB_OK) return TB_OK;
+    return tb_fail_file(error, status, joined, 0, "mesh", "%s", cause.message);
+}
+
+/* Puts the triangles of a mesh's file in the place of its name. */
+static tb_status put_mesh(xmlNode *node, const char *path, const tb_import_options *options,
+                          tb_error *error)
+{
+    const char *file = tb_xml_attribute(node, "file");
+    tb_mesh_data mesh = {0};
+    tb_bytes vertices = {0}, faces = {0};
+    if (tb_xml_attribute(node, "vertex") != NULL || tb_xml_attribute(node, "face") != NULL)
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, "file",
+                           "a mesh is from a file or from 'vertex' and 'face'");
+    tb_status status = read_mesh_file(node, file, path, options, &mesh, error);
+    if (status == TB_OK) {
+        status = put_numbers(&vertices, mesh.vertices, NULL, 3 * mesh.number_of_vertices);
+        if (status == TB_OK)
+            status = put_numbers(&faces, NULL, mesh.triangles, 3 * mesh.number_of_triangles);
+        if (status != TB_OK ||
+            xmlSetProp(node, BAD_CAST "vertex", BAD_CAST vertices.base) == NULL ||
+            xmlSetProp(node, BAD_CAST "face", BAD_CAST faces.base) == NULL)
+            status = tb_fail_memory(error, vertices.size + faces.size, "a mesh as text");
+        xmlUnsetProp(node, BAD_CAST "file");
+    }
+    tb_bytes_free(&vertices);
+    tb_bytes_free(&faces);
+    tb_mesh_data_free(&mesh);
+    return status;
+}
+
+/* Reads the scene with the meshes that are in files. *inside is the text with all meshes; it stays
+ * empty if no mesh is in a file. */
+static tb_status read_scene(const char *text, size_t size, const char *path,
+                            const tb_import_options *options, tb_soft_scene *soft,
+                            tb_bytes *inside, tb_error *error)
+{
+    tb_xml *xml = NULL;
+    int32_t count = 0;
+    tb_status status = tb_xml_parse(text, size, path, options, &xml, error);
+    if (status != TB_OK) return status;
+    for (xmlNode *e = tb_xml_first_named(tb_xml_root(xml), "mesh"); status == TB_OK && e != NULL;
+         e = tb_xml_next_named(e, "mesh")) {
+        if (tb_xml_attribute(e, "file") == NULL) continue;
+        status = put_mesh(e, path, options, error);
+        count++;
+    }
+    if (status == TB_OK) status = tb_soft_scene_read_tree(tb_xml_root(xml), soft, error);
+    if (status == TB_OK && count > 0) {
+        xmlChar *all = NULL;
+        int length = 0;
+        xmlDocDumpMemory(xml->document, &all, &length);
+        status = all != NULL ? tb_bytes_append(inside, all, (size_t)length) : TB_RESOURCE_EXHAUSTED;
+        if (status != TB_OK) status = tb_fail_memory(error, 0, "a scene with its meshes");
+        xmlFree(all);
+    }
+    tb_xml_destroy(xml);
+    return status;
+}
+
 /* Shapes that soft bodies may touch have a distance (shape.h). */
 static tb_status check_shapes(const tb_scene *scene, tb_error *error)
 {
@@ -93,10 +197,15 @@ static tb_status set_options(tb_scene *scene, const tb_soft_scene *soft, tb_erro
 tb_status tb_soft_import(const char *text, size_t size, const char *path,
                          const tb_import_options *options, tb_scene **scene, tb_error *error)
 {
-    tb_soft_scene *soft = malloc(sizeof *soft);
+    tb_soft_scene *soft = calloc(1, sizeof *soft);
+    tb_bytes inside = {0};
     *scene = NULL;
     if (soft == NULL) return tb_fail_memory(error, sizeof *soft, "a scene of soft bodies");
-    tb_status status = tb_soft_scene_read(text, size, path, soft, error);
+    tb_status status = read_scene(text, size, path, options, soft, &inside, error);
+    if (status == TB_OK && inside.size > 0) {
+        text = (const char *)inside.base;
+        size = inside.size;
+    }
     if (status == TB_OK)
         status = soft->rigid[0] != 0 ? load_rigid(soft, path, options, scene, error)
                                      : tb_scene_create(NULL, scene, error);
@@ -105,6 +214,8 @@ tb_status tb_soft_import(const char *text, size_t size, const char *path,
         status = make_wall(*scene, soft->obstacles + i, soft->options.friction, error);
     if (status == TB_OK) status = check_shapes(*scene, error);
     if (status == TB_OK) status = tb_scene_set_soft(*scene, text, size, error);
+    tb_soft_scene_clear(soft);
     free(soft);
+    tb_bytes_free(&inside);
     return status;
 }

@@ -55,8 +55,10 @@ static tb_status check_material(const tb_soft_body *b, tb_error *error)
 static tb_status check_shape(const tb_soft_solid *s, const char *name, bool obstacle,
                              tb_error *error)
 {
-    static const int sizes[] = {3, 1, 2, 2, 0, 3, 3};
-    if ((int)s->kind < 0 || s->kind > TB_SOFT_HULL || (s->kind >= TB_SOFT_PLANE && !obstacle))
+    static const int sizes[] = {3, 1, 2, 2, 0, 3, 3, 3};
+    const bool of_obstacles = s->kind >= TB_SOFT_PLANE && s->kind <= TB_SOFT_HULL;
+    if ((int)s->kind < 0 || s->kind > TB_SOFT_MESH || of_obstacles > obstacle ||
+        (s->kind == TB_SOFT_MESH && obstacle))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "shape",
                              "'%s' has shape %d, which a %s cannot have", name, (int)s->kind,
                              obstacle ? "wall" : "body");
@@ -71,8 +73,8 @@ static tb_status check_shape(const tb_soft_solid *s, const char *name, bool obst
 static void extent(const tb_soft_solid *s, double half[3])
 {
     const double *z = s->size, r = z[0];
-    const bool three =
-        s->kind == TB_SOFT_BOX || s->kind == TB_SOFT_ELLIPSOID || s->kind == TB_SOFT_HULL;
+    const bool three = s->kind == TB_SOFT_BOX || s->kind == TB_SOFT_ELLIPSOID ||
+                       s->kind == TB_SOFT_HULL || s->kind == TB_SOFT_MESH;
     const double local[3] = {r, three ? z[1] : r,
                              three                         ? z[2]
                              : s->kind == TB_SOFT_SPHERE   ? r
@@ -90,7 +92,8 @@ void tb_soft_bounds(const tb_soft_solid *s, double lower[3], double upper[3])
 {
     double half[3], middle[3];
     extent(s, half);
-    const tb_vec3 local = s->kind == TB_SOFT_HULL ? tb_v3_load(s->middle) : tb_v3(0, 0, 0);
+    const bool off = s->kind == TB_SOFT_HULL || s->kind == TB_SOFT_MESH;
+    const tb_vec3 local = off ? tb_v3_load(s->middle) : tb_v3(0, 0, 0);
     tb_v3_store(middle, tb_pose_point(&s->pose, local));
     for (int a = 0; a < 3; a++) {
         const double reach = s->kind == TB_SOFT_PLANE ? 1e300 : half[a];
@@ -101,20 +104,17 @@ void tb_soft_bounds(const tb_soft_solid *s, double lower[3], double upper[3])
 
 static tb_status check_inside(const tb_soft_lattice *l, const tb_soft_body *b, tb_error *error)
 {
-    double half[3];
-    extent(&b->shape, half);
-    const double at[3] = {b->shape.pose.position.x, b->shape.pose.position.y,
-                          b->shape.pose.position.z};
+    double from[3], to[3];
+    tb_soft_bounds(&b->shape, from, to);
     for (int a = 0; a < 3; a++) {
         const double margin = (TB_SOFT_LAYERS + 1) * l->spacing[a];
         const double lower = l->origin[a] + margin;
         const double upper = l->origin[a] + (l->nodes[a] - 1) * l->spacing[a] - margin;
-        if (!(at[a] - half[a] >= lower - 1e-9 * l->spacing[a] &&
-              at[a] + half[a] <= upper + 1e-9 * l->spacing[a]))
+        if (!(from[a] >= lower - 1e-9 * l->spacing[a] && to[a] <= upper + 1e-9 * l->spacing[a]))
             return tb_fail_field(error, TB_INVALID_ARGUMENT, "pos",
                                  "body '%s' reaches from %g to %g m along %c; the grid has room "
                                  "from %g to %g m, %d cells inside its faces",
-                                 b->name, at[a] - half[a], at[a] + half[a], 'x' + a, lower, upper,
+                                 b->name, from[a], to[a], 'x' + a, lower, upper,
                                  TB_SOFT_LAYERS + 1);
     }
     return TB_OK;
@@ -138,6 +138,38 @@ static tb_status check_options(const tb_soft_options *o, tb_error *error)
                          o->most_projections, o->maximum_solves);
 }
 
+/* Takes a mesh's box and volume over to the shape that it is; samples follow when a world is made. */
+static tb_status take_mesh(const tb_soft_scene *s, tb_soft_body *b, tb_error *error)
+{
+    double lower[3], upper[3];
+    if (b->shape.kind != TB_SOFT_MESH) return TB_OK;
+    if (b->mesh < 0 || b->mesh >= s->number_of_meshes)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "mesh", "body '%s' has no mesh", b->name);
+    tb_soft_mesh_bounds(s->meshes[b->mesh], lower, upper);
+    b->shape.volume = tb_soft_mesh_volume(s->meshes[b->mesh]);
+    for (int a = 0; a < 3; a++) {
+        b->shape.middle[a] = 0.5 * (lower[a] + upper[a]);
+        b->shape.size[a] = 0.5 * (upper[a] - lower[a]);
+    }
+    return TB_OK;
+}
+
+tb_status tb_soft_scene_add_mesh(tb_soft_scene *s, tb_soft_mesh *mesh, tb_error *error)
+{
+    if (s->number_of_meshes < TB_SOFT_MOST_BODIES) {
+        s->meshes[s->number_of_meshes++] = mesh;
+        return TB_OK;
+    }
+    tb_soft_mesh_release(mesh);
+    return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "mesh", "more than %d meshes",
+                         TB_SOFT_MOST_BODIES);
+}
+
+void tb_soft_scene_clear(tb_soft_scene *s)
+{
+    while (s->number_of_meshes > 0) tb_soft_mesh_release(s->meshes[--s->number_of_meshes]);
+}
+
 tb_status tb_soft_scene_check(tb_soft_scene *s, tb_error *error)
 {
     tb_status status = check_lattice(&s->lattice, error);
@@ -147,6 +179,7 @@ tb_status tb_soft_scene_check(tb_soft_scene *s, tb_error *error)
     for (int32_t i = 0; status == TB_OK && i < s->number_of_bodies; i++) {
         tb_soft_body *b = s->bodies + i;
         status = check_material(b, error);
+        if (status == TB_OK) status = take_mesh(s, b, error);
         if (status == TB_OK) status = check_shape(&b->shape, b->name, false, error);
         if (status == TB_OK) status = check_inside(&s->lattice, b, error);
         tb_soft_material_lame(&b->material);

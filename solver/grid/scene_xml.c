@@ -1,14 +1,19 @@
 /* The scene format of soft bodies: an XML text that a person can write (README.md). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "grid/grid_internal.h"
 #include "model/import/xml.h"
 
 static const char *const KINDS = "box sphere cylinder capsule plane";
+/* a mesh comes after the kinds of walls */
+enum { MESH_OF_KINDS = 5 };
+static const char *const BODY_KINDS = "box sphere cylinder capsule plane mesh";
 
 typedef struct reader {
     tb_soft_scene *scene;
     const xmlNode *materials; /* the root, among whose children materials are */
+    const char *meshes[TB_SOFT_MOST_BODIES]; /* names of the scene's meshes, borrowed */
     tb_error *error;
 } reader;
 
@@ -115,14 +120,93 @@ static tb_status find_material(reader *r, const xmlNode *node, tb_soft_material 
     return tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, "material", "no material '%s'", name);
 }
 
-static tb_status read_shape(reader *r, const xmlNode *node, tb_soft_solid *s)
+/* Numbers of vertices, integral, as indices; *triangles is malloc'ed. */
+static tb_status to_indices(const xmlNode *node, const double *numbers, int32_t count,
+                            int32_t **triangles, tb_error *error)
 {
-    static const int32_t sizes[] = {3, 1, 2, 2, 0};
+    *triangles = malloc(((size_t)count + 1) * sizeof **triangles);
+    if (*triangles == NULL)
+        return tb_fail_memory(error, (size_t)count * sizeof **triangles, "a mesh");
+    for (int32_t i = 0; i < count; i++) {
+        if (!(numbers[i] >= 0 && numbers[i] < 1e9 && numbers[i] == floor(numbers[i])))
+            return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, "face",
+                               "%g is no number of a vertex", numbers[i]);
+        (*triangles)[i] = (int32_t)numbers[i];
+    }
+    return TB_OK;
+}
+
+static tb_status make_mesh(reader *r, const xmlNode *node, const double *vertices,
+                           int32_t coordinates, const double *faces, int32_t indices)
+{
+    tb_soft_mesh *mesh = NULL;
+    int32_t *triangles = NULL;
+    tb_error cause = {0};
+    if (coordinates == 0 || coordinates % 3 != 0 || indices == 0 || indices % 3 != 0)
+        return tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node,
+                           coordinates == 0 || coordinates % 3 != 0 ? "vertex" : "face",
+                           "three numbers each are needed");
+    tb_status status = to_indices(node, faces, indices, &triangles, r->error);
+    if (status == TB_OK) {
+        status = tb_soft_mesh_create(vertices, coordinates / 3, triangles, indices / 3, &mesh,
+                                     &cause);
+        if (status != TB_OK) tb_xml_fail(r->error, status, node, NULL, "%s", cause.message);
+    }
+    free(triangles);
+    if (status == TB_OK) status = tb_soft_scene_add_mesh(r->scene, mesh, r->error);
+    return status;
+}
+
+static tb_status read_mesh(reader *r, const xmlNode *node)
+{
+    const char *name;
+    double *vertices = NULL, *faces = NULL;
+    int32_t coordinates = 0, indices = 0, lengths = 0;
+    double scale[3] = {1, 1, 1};
+    tb_status status = tb_xml_check_attributes(node, "name file vertex face scale", r->error);
+    if (status == TB_OK) status = tb_xml_require(node, "name", &name, r->error);
+    if (status == TB_OK && tb_xml_attribute(node, "file") != NULL)
+        status = tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, "file",
+                             "files are read by importers of scenes, and no 'vertex' may stand "
+                             "beside one");
+    for (int32_t i = 0; status == TB_OK && i < r->scene->number_of_meshes; i++)
+        if (strcmp(r->meshes[i], name) == 0)
+            status = tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, "name",
+                                 "a mesh of this name stands above");
+    if (status == TB_OK) status = tb_xml_numbers(node, "scale", 1, 3, scale, &lengths, r->error);
+    if (status == TB_OK)
+        status = tb_xml_number_list(node, "vertex", &vertices, &coordinates, r->error);
+    if (status == TB_OK) status = tb_xml_number_list(node, "face", &faces, &indices, r->error);
+    if (lengths == 1) scale[1] = scale[2] = scale[0];
+    for (int32_t i = 0; status == TB_OK && i < coordinates; i++) vertices[i] *= scale[i % 3];
+    if (status == TB_OK)
+        status = make_mesh(r, node, vertices, coordinates, faces, indices);
+    if (status == TB_OK) r->meshes[r->scene->number_of_meshes - 1] = name;
+    free(vertices);
+    free(faces);
+    return status;
+}
+
+/* The mesh that a body names. */
+static tb_status find_mesh(reader *r, const xmlNode *node, tb_soft_body *b)
+{
+    const char *name;
+    const tb_status status = tb_xml_require(node, "mesh", &name, r->error);
+    if (status != TB_OK) return status;
+    b->shape.kind = TB_SOFT_MESH;
+    for (b->mesh = 0; b->mesh < r->scene->number_of_meshes; b->mesh++)
+        if (strcmp(r->meshes[b->mesh], name) == 0) return TB_OK;
+    return tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, "mesh", "no mesh '%s'", name);
+}
+
+static tb_status read_shape(reader *r, const xmlNode *node, const char *kinds, tb_soft_solid *s)
+{
+    static const int32_t sizes[] = {3, 1, 2, 2, 0, 0};
     int32_t kind = 0, count = 0;
     double pos[3] = {0}, quat[4] = {1, 0, 0, 0};
     const char *text;
     tb_status status = tb_xml_require(node, "type", &text, r->error);
-    if (status == TB_OK) status = tb_xml_choice(node, "type", KINDS, &kind, r->error);
+    if (status == TB_OK) status = tb_xml_choice(node, "type", kinds, &kind, r->error);
     if (status == TB_OK && sizes[kind] > 0)
         status = tb_xml_numbers(node, "size", sizes[kind], sizes[kind], s->size, &count, r->error);
     if (status == TB_OK && count != sizes[kind])
@@ -148,14 +232,15 @@ static tb_status read_body(reader *r, const xmlNode *node)
                            TB_SOFT_MOST_BODIES);
     tb_soft_body *b = s->bodies + s->number_of_bodies;
     tb_status status = tb_xml_check_attributes(
-        node, "name material type size pos quat velocity angular", r->error);
+        node, "name material type mesh size pos quat velocity angular", r->error);
     if (status == TB_OK) status = read_name(node, "body", s->number_of_bodies, b->name, r->error);
     for (int32_t i = 0; status == TB_OK && i < s->number_of_bodies; i++)
         if (strcmp(s->bodies[i].name, b->name) == 0)
             status = tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, "name",
                                  "a body of this name stands above");
     if (status == TB_OK) status = find_material(r, node, &b->material);
-    if (status == TB_OK) status = read_shape(r, node, &b->shape);
+    if (status == TB_OK) status = read_shape(r, node, BODY_KINDS, &b->shape);
+    if (status == TB_OK && (int)b->shape.kind == MESH_OF_KINDS) status = find_mesh(r, node, b);
     if (status == TB_OK)
         status = tb_xml_numbers(node, "velocity", 3, 3, b->velocity, NULL, r->error);
     if (status == TB_OK) status = tb_xml_numbers(node, "angular", 3, 3, b->angular, NULL, r->error);
@@ -173,7 +258,7 @@ static tb_status read_wall(reader *r, const xmlNode *node)
     tb_status status = tb_xml_check_attributes(node, "name type size pos quat velocity", r->error);
     if (status == TB_OK)
         status = read_name(node, "wall", s->number_of_obstacles, o->name, r->error);
-    if (status == TB_OK) status = read_shape(r, node, &o->shape);
+    if (status == TB_OK) status = read_shape(r, node, KINDS, &o->shape);
     if (status == TB_OK)
         status = tb_xml_numbers(node, "velocity", 3, 3, o->velocity, NULL, r->error);
     s->number_of_obstacles++;
@@ -231,12 +316,15 @@ static tb_status read_root(reader *r, const xmlNode *root)
     status = tb_xml_check_attributes(root, "model", r->error);
     if (status == TB_OK)
         status =
-            tb_xml_check_children(root, "option grid material body wall clamp rigid", r->error);
+            tb_xml_check_children(root, "option grid material mesh body wall clamp rigid", r->error);
     snprintf(r->scene->name, sizeof r->scene->name, "%s", model != NULL ? model : "soft");
     r->materials = root;
     const xmlNode *grid = tb_xml_first_named(root, "grid");
     if (status == TB_OK && grid == NULL)
         status = tb_xml_fail(r->error, TB_INVALID_ARGUMENT, root, NULL, "no <grid>");
+    for (xmlNode *e = tb_xml_first_named(root, "mesh"); status == TB_OK && e != NULL;
+         e = tb_xml_next_named(e, "mesh"))
+        status = read_mesh(r, e);
     for (xmlNode *e = tb_xml_first(root); status == TB_OK && e != NULL; e = tb_xml_next(e)) {
         tb_soft_material unused;
         if (tb_xml_is(e, "option")) status = read_option(r, e);
@@ -250,18 +338,24 @@ static tb_status read_root(reader *r, const xmlNode *root)
     return status;
 }
 
+tb_status tb_soft_scene_read_tree(const xmlNode *root, tb_soft_scene *scene, tb_error *error)
+{
+    reader r = {.scene = scene, .error = error};
+    memset(scene, 0, sizeof *scene);
+    scene->options = tb_soft_options_defaults();
+    const tb_status status = read_root(&r, root);
+    return status == TB_OK ? tb_soft_scene_check(scene, error) : status;
+}
+
 tb_status tb_soft_scene_read(const char *text, size_t size, const char *name, tb_soft_scene *scene,
                              tb_error *error)
 {
     tb_xml *xml = NULL;
-    reader r = {.scene = scene, .error = error};
     memset(scene, 0, sizeof *scene);
-    scene->options = tb_soft_options_defaults();
     tb_status status = tb_xml_parse(text, size, name, NULL, &xml, error);
     if (status != TB_OK) return status;
-    status = read_root(&r, tb_xml_root(xml));
+    status = tb_soft_scene_read_tree(tb_xml_root(xml), scene, error);
     tb_xml_destroy(xml);
-    if (status == TB_OK) status = tb_soft_scene_check(scene, error);
     return status;
 }
 

@@ -5,7 +5,7 @@
 #ifndef TB_SOFT_SHAPE_H
 #define TB_SOFT_SHAPE_H
 
-#include "base/vector.h"
+#include "grid/mesh/samples.h"
 
 typedef enum tb_soft_shape_kind {
     TB_SOFT_BOX,       /* size: half lengths */
@@ -14,7 +14,8 @@ typedef enum tb_soft_shape_kind {
     TB_SOFT_CAPSULE,   /* size[0]: radius, size[1]: half length of the axis */
     TB_SOFT_PLANE,     /* the half-space z <= 0; obstacles only */
     TB_SOFT_ELLIPSOID, /* size: semi-axes; obstacles only */
-    TB_SOFT_HULL       /* a convex polyhedron; size: half lengths of its box; obstacles only */
+    TB_SOFT_HULL,      /* a convex polyhedron; size: half lengths of its box; obstacles only */
+    TB_SOFT_MESH       /* a closed mesh (mesh/mesh.h); size: half lengths of its box; bodies only */
 } tb_soft_shape_kind;
 
 typedef struct tb_soft_solid {
@@ -24,7 +25,9 @@ typedef struct tb_soft_solid {
     /* of a hull, borrowed: outward normal n and offset d with n.x = d a face; its box's centre */
     const double *planes;
     int32_t number_of_planes;
-    double middle[3]; /* m */
+    double middle[3]; /* m; of a mesh, too */
+    tb_soft_samples samples; /* of a mesh, borrowed */
+    double volume;           /* m^3, of a mesh */
 } tb_soft_solid;
 
 enum { TB_SOFT_SIDES = 3 };
@@ -68,6 +71,7 @@ TB_FN int tb_soft_sides(const tb_soft_solid *s, const double world[3], double si
             side[0] = tb_max(side[0], n[0] * x.x + n[1] * x.y + n[2] * x.z - n[3]);
         }
         return 1;
+    case TB_SOFT_MESH: side[0] = tb_soft_sample(&s->samples, x); return 1;
     case TB_SOFT_PLANE: break;
     }
     side[0] = x.z;
@@ -95,6 +99,7 @@ TB_FN double tb_soft_volume(const tb_soft_solid *s)
     case TB_SOFT_SPHERE: return 4 * pi / 3 * size[0] * size[0] * size[0];
     case TB_SOFT_CYLINDER: return 2 * pi * size[0] * size[0] * size[1];
     case TB_SOFT_CAPSULE: return pi * size[0] * size[0] * (2 * size[1] + 4.0 / 3 * size[0]);
+    case TB_SOFT_MESH: return s->volume;
     case TB_SOFT_PLANE:
     case TB_SOFT_ELLIPSOID:
     case TB_SOFT_HULL: break;

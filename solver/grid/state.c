@@ -27,6 +27,9 @@ static tb_status hash_scene(const tb_soft_world *w, char hex[HASH])
             status = tb_bytes_append(&b, body->shape.size, sizeof body->shape.size);
         if (status == TB_OK)
             status = tb_bytes_append(&b, &body->shape.pose, sizeof body->shape.pose);
+        if (status == TB_OK && body->shape.kind == TB_SOFT_MESH)
+            status = tb_bytes_append(&b, tb_soft_mesh_digest(s->meshes[body->mesh]),
+                                     TB_SOFT_DIGEST - 1);
     }
     for (int32_t i = 0; status == TB_OK && i < s->number_of_obstacles; i++) {
         const tb_soft_obstacle *o = s->obstacles + i;
@@ -221,6 +224,7 @@ tb_status tb_soft_world_load(const char *text, size_t size, const char *name,
         if (options->choose_contact) scene->options.contact = options->contact;
     }
     if (status == TB_OK) status = tb_soft_world_create(scene, world, error);
+    tb_soft_scene_clear(scene);
     free(scene);
     return status;
 }

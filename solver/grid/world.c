@@ -75,6 +75,25 @@ static void start_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums 
     }
 }
 
+/* Distances of the meshes that bodies have, finer than the grid: fields then borrow them. */
+static tb_status measure_meshes(tb_soft_world *w, tb_error *error)
+{
+    /* per octant, whose faces the distance cuts */
+    const double PER_OCTANT = 2;
+    const double *h = w->scene.lattice.spacing;
+    const double least = tb_min(h[0], tb_min(h[1], h[2])), most = tb_max(h[0], tb_max(h[1], h[2]));
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        tb_soft_body *body = w->scene.bodies + b;
+        if (body->shape.kind != TB_SOFT_MESH) continue;
+        tb_soft_mesh *mesh = w->scene.meshes[body->mesh];
+        const tb_status status = tb_soft_mesh_measure(mesh, least / (2 * PER_OCTANT), 2 * most,
+                                                      w->scene.options.threads, error);
+        if (status != TB_OK) return status;
+        body->shape.samples = *tb_soft_mesh_samples(mesh);
+    }
+    return TB_OK;
+}
+
 static tb_status start(tb_soft_world *w, int32_t body, tb_error *error)
 {
     tb_soft_field *f = w->fields + body;
@@ -97,6 +116,7 @@ tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world
     *world = NULL;
     if (w == NULL) return tb_fail_memory(error, sizeof *w, "a world");
     w->scene = *scene;
+    for (int32_t i = 0; i < scene->number_of_meshes; i++) tb_soft_mesh_retain(scene->meshes[i]);
     tb_status status = tb_soft_scene_check(&w->scene, error);
     if (status == TB_OK) {
         const int32_t *n = w->scene.lattice.nodes;
@@ -107,6 +127,7 @@ tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world
         tb_soft_tables_fill(&w->tables, w->scene.lattice.spacing);
         status = allocate(w, error);
     }
+    if (status == TB_OK) status = measure_meshes(w, error);
     for (int32_t b = 0; status == TB_OK && b < w->scene.number_of_bodies; b++)
         status = start(w, b, error);
     if (status == TB_OK)
@@ -140,6 +161,7 @@ void tb_soft_world_destroy(tb_soft_world *w)
     free(w->rigid);
     tb_arena_destroy(&w->step);
     tb_arena_destroy(&w->history);
+    tb_soft_scene_clear(&w->scene);
     free(w);
 }
 
