@@ -3,7 +3,11 @@
  * The contact surface of two bodies is where the distances phi to both are equal. In a cell it is cut
  * from six tetrahedra, clipped to the part where the gap phi_a + phi_b is below a margin, and carries
  * the integrals of the trilinear functions. Distances in the reference configuration become lengths in
- * the world through the gradient of phi(X(x)). */
+ * the world through the gradient of phi(X(x)).
+ *
+ * Near the edge of a shape with several sides the distance is not linear in a cell, and its sign would round
+ * the edge off: there phi is the distance to the side that faces the other body, and the surface is
+ * clipped to the inside of the other sides. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,15 +23,23 @@ static const double SMALLEST_AREA = 0.05;
 static const double LIGHT_MASS = 0.05;
 /* of the smallest spacing: half of the length over which an obstacle's normal is measured */
 static const double NORMAL_STEP = 0.01;
-enum { MOST_CORNERS = 8 };
+/* a quadrilateral has one corner more after every clip */
+enum { MOST_CORNERS = 4 + TB_SOFT_SIDES };
+
+/* Fields that clip a surface, at the corners of a cell: the gap less the margin; the sides of shapes that
+ * end the surface. Each is negative where the surface is. */
+typedef struct limits {
+    double at[TB_SOFT_SIDES][8];
+    int count;
+} limits;
 
 typedef struct polygon {
-    double u[MOST_CORNERS][3], gap[MOST_CORNERS];
+    double u[MOST_CORNERS][3], limit[TB_SOFT_SIDES][MOST_CORNERS];
     int count;
 } polygon;
 
 /* Where the line from corner a to b of a cell crosses psi = 0. */
-static void add_crossing(polygon *p, int a, int b, const double psi[8], const double gap[8])
+static void add_crossing(polygon *p, int a, int b, const double psi[8], const limits *l)
 {
     const double t = psi[a] / (psi[a] - psi[b]);
     double *u = p->u[p->count];
@@ -35,12 +47,13 @@ static void add_crossing(polygon *p, int a, int b, const double psi[8], const do
         const double from = a >> i & 1, to = b >> i & 1;
         u[i] = from + t * (to - from);
     }
-    p->gap[p->count++] = gap[a] + t * (gap[b] - gap[a]);
+    for (int i = 0; i < l->count; i++)
+        p->limit[i][p->count] = l->at[i][a] + t * (l->at[i][b] - l->at[i][a]);
+    p->count++;
 }
 
 /* The surface psi = 0 in one tetrahedron. */
-static void cut_tetrahedron(const int corner[4], const double psi[8], const double gap[8],
-                            polygon *p)
+static void cut_tetrahedron(const int corner[4], const double psi[8], const limits *l, polygon *p)
 {
     int in[4], out[4], n = 0, rest = 0;
     p->count = 0;
@@ -51,35 +64,39 @@ static void cut_tetrahedron(const int corner[4], const double psi[8], const doub
             out[rest++] = corner[i];
     }
     if (n == 2) {
-        add_crossing(p, in[0], out[0], psi, gap);
-        add_crossing(p, in[0], out[1], psi, gap);
-        add_crossing(p, in[1], out[1], psi, gap);
-        add_crossing(p, in[1], out[0], psi, gap);
+        add_crossing(p, in[0], out[0], psi, l);
+        add_crossing(p, in[0], out[1], psi, l);
+        add_crossing(p, in[1], out[1], psi, l);
+        add_crossing(p, in[1], out[0], psi, l);
     } else if (n == 1 || n == 3) {
         const int *many = n == 1 ? out : in, lone = n == 1 ? in[0] : out[0];
-        for (int i = 0; i < 3; i++) add_crossing(p, lone, many[i], psi, gap);
+        for (int i = 0; i < 3; i++) add_crossing(p, lone, many[i], psi, l);
     }
 }
 
-/* Keeps the part of a polygon where the gap is at most `most`. */
-static void clip(polygon *p, double most)
+/* Adds the point of p's edge from corner i to `next` at the part t of the edge. */
+static void add_between(polygon *q, const polygon *p, int i, int next, double t, int count)
 {
-    polygon q = {.count = 0};
-    for (int i = 0; i < p->count; i++) {
-        const int next = (i + 1) % p->count;
-        const double here = p->gap[i] - most, there = p->gap[next] - most;
-        if (here <= 0) {
-            memcpy(q.u[q.count], p->u[i], sizeof q.u[0]);
-            q.gap[q.count++] = p->gap[i];
+    for (int a = 0; a < 3; a++) q->u[q->count][a] = p->u[i][a] + t * (p->u[next][a] - p->u[i][a]);
+    for (int l = 0; l < count; l++)
+        q->limit[l][q->count] = p->limit[l][i] + t * (p->limit[l][next] - p->limit[l][i]);
+    q->count++;
+}
+
+/* Keeps the part of a polygon where every one of its `count` limits is negative. */
+static void clip(polygon *p, int count)
+{
+    for (int l = 0; l < count; l++) {
+        polygon q = {.count = 0};
+        for (int i = 0; i < p->count; i++) {
+            const int next = (i + 1) % p->count;
+            const double here = p->limit[l][i], there = p->limit[l][next];
+            if (here <= 0) add_between(&q, p, i, next, 0, count);
+            if ((here < 0 && there > 0) || (here > 0 && there < 0))
+                add_between(&q, p, i, next, here / (here - there), count);
         }
-        if ((here < 0 && there > 0) || (here > 0 && there < 0)) {
-            const double t = here / (here - there);
-            for (int a = 0; a < 3; a++)
-                q.u[q.count][a] = p->u[i][a] + t * (p->u[next][a] - p->u[i][a]);
-            q.gap[q.count++] = most;
-        }
+        *p = q;
     }
-    *p = q;
 }
 
 /* integrals over the surface in a cell */
@@ -102,18 +119,75 @@ static void add_polygon(surface *s, const polygon *p, const double h[3])
             n[a] = 0.5 * (e[(a + 1) % 3] * f[(a + 2) % 3] - e[(a + 2) % 3] * f[(a + 1) % 3]);
         const double area = sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
         s->area += area;
-        s->gap += area * (p->gap[0] + p->gap[t] + p->gap[t + 1]) / 3;
+        s->gap += area * (p->limit[0][0] + p->limit[0][t] + p->limit[0][t + 1]) / 3;
         for (int a = 0; a < 3; a++) s->point[a] += area * c[a];
         for (int k = 0; k < 8; k++) s->shape[k] += area * tb_soft_shape(k, c);
     }
+}
+
+/* Reference distances at the corners become lengths in the world, by the slope of their field. */
+static void to_lengths(const tb_soft_world *w, double depth[8])
+{
+    const double *h = w->scene.lattice.spacing, mid[3] = {0.5, 0.5, 0.5};
+    double slope2 = 0;
+    for (int a = 0; a < 3; a++) {
+        double slope = 0;
+        for (int c = 0; c < 8; c++) slope += tb_soft_slope(c, a, mid) / h[a] * depth[c];
+        slope2 += slope * slope;
+    }
+    /* near an edge differences of the distance are smaller than its slope */
+    const double slope = tb_max(0.25, tb_min(sqrt(slope2), 4.0));
+    for (int c = 0; c < 8; c++) depth[c] /= slope;
+}
+
+/* The scalar product of the gradients of two fields, over their lengths. */
+static double cosine(const tb_soft_world *w, const double p[8], const double q[8])
+{
+    const double *h = w->scene.lattice.spacing, mid[3] = {0.5, 0.5, 0.5};
+    double pq = 0, pp = 0, qq = 0;
+    for (int a = 0; a < 3; a++) {
+        double x = 0, y = 0;
+        for (int c = 0; c < 8; c++) {
+            x += tb_soft_slope(c, a, mid) / h[a] * p[c];
+            y += tb_soft_slope(c, a, mid) / h[a] * q[c];
+        }
+        pq += x * y;
+        pp += x * x;
+        qq += y * y;
+    }
+    return pp > 0 && qq > 0 ? pq / sqrt(pp * qq) : 0;
+}
+
+/* Replaces the lengths to a body by those to its side that faces the other one, whose lengths are `other`;
+ * its other sides become limits. */
+static void face(const tb_soft_world *w, int32_t who, int32_t n, const double other[8],
+                 double depth[8], limits *l)
+{
+    double side[TB_SOFT_SIDES][8], least = 2;
+    int sides = 0, facing = 0;
+    if (who >= w->scene.number_of_bodies) return;
+    for (int c = 0; c < 8; c++) {
+        double at[TB_SOFT_SIDES];
+        sides = tb_soft_sides(&w->scene.bodies[who].shape,
+                              w->fields[who].X + 3 * (size_t)tb_soft_corner(w, n, c), at);
+        for (int s = 0; s < sides; s++) side[s][c] = at[s];
+    }
+    if (sides == 1) return;
+    for (int s = 0; s < sides; s++) {
+        const double angle = cosine(w, side[s], other);
+        if (angle < least) least = angle, facing = s;
+    }
+    memcpy(depth, side[facing], sizeof side[facing]);
+    to_lengths(w, depth);
+    for (int s = 0; s < sides; s++)
+        if (s != facing && l->count < TB_SOFT_SIDES)
+            memcpy(l->at[l->count++], side[s], sizeof side[s]);
 }
 
 /* A side of a pair in one cell: lengths to it at the corners. */
 static void depths_of(const tb_soft_world *w, int32_t who, int32_t n, const int32_t at[3],
                       double depth[8])
 {
-    const double *h = w->scene.lattice.spacing, mid[3] = {0.5, 0.5, 0.5};
-    double slope2 = 0;
     for (int c = 0; c < 8; c++) {
         if (who < w->scene.number_of_bodies) {
             depth[c] = w->fields[who].depth[tb_soft_corner(w, n, c)];
@@ -123,14 +197,7 @@ static void depths_of(const tb_soft_world *w, int32_t who, int32_t n, const int3
         for (int a = 0; a < 3; a++) x[a] = tb_soft_coordinate(w, a, at[a] + (c >> a & 1));
         depth[c] = tb_soft_distance(w->now + (who - w->scene.number_of_bodies), x);
     }
-    for (int a = 0; a < 3; a++) {
-        double slope = 0;
-        for (int c = 0; c < 8; c++) slope += tb_soft_slope(c, a, mid) / h[a] * depth[c];
-        slope2 += slope * slope;
-    }
-    /* near an edge differences of the distance are smaller than its slope */
-    const double slope = tb_max(0.25, tb_min(sqrt(slope2), 4.0));
-    for (int c = 0; c < 8; c++) depth[c] /= slope;
+    to_lengths(w, depth);
 }
 
 /* Weights of the corners in one side's velocity at the surface; false if none has mass. *movable
@@ -212,26 +279,33 @@ static bool touch(const tb_soft_world *w, int32_t a, int32_t b, const int32_t at
     const double *h = w->scene.lattice.spacing;
     const double least = tb_min(h[0], tb_min(h[1], h[2])), margin = GAP_MARGIN * least;
     const int32_t n = tb_soft_node(w, at[0], at[1], at[2]);
-    double da[8], db[8], psi[8], gap[8], nearest = 1e300;
+    double da[8], db[8], psi[8], nearest = 1e300;
+    limits limit = {.count = 1};
     int negative = 0;
     if (!tb_soft_cell_valid(w, w->fields + a, n)) return false;
     if (b < w->scene.number_of_bodies && !tb_soft_cell_valid(w, w->fields + b, n)) return false;
     depths_of(w, a, n, at, da);
     depths_of(w, b, n, at, db);
+    for (int c = 0; c < 8; c++) nearest = tb_min(nearest, da[c] + db[c]);
+    if (nearest > margin + h[0] + h[1] + h[2]) return false;
+    const double first[8] = {da[0], da[1], da[2], da[3], da[4], da[5], da[6], da[7]};
+    face(w, a, n, db, da, &limit);
+    face(w, b, n, first, db, &limit);
+    nearest = 1e300;
     for (int c = 0; c < 8; c++) {
         psi[c] = 0.5 * (da[c] - db[c]);
-        gap[c] = da[c] + db[c];
+        limit.at[0][c] = da[c] + db[c] - margin;
         negative += psi[c] < 0;
-        nearest = tb_min(nearest, gap[c]);
+        nearest = tb_min(nearest, limit.at[0][c]);
     }
-    if (negative == 0 || negative == 8 || nearest > margin) return false;
+    if (negative == 0 || negative == 8 || nearest > 0) return false;
     surface s = {0};
     for (int t = 0; t < TB_SOFT_TETRAHEDRA; t++) {
         int corner[4];
         polygon p;
         tb_soft_tetrahedron(t, (at[0] & 1) | (at[1] & 1) << 1 | (at[2] & 1) << 2, corner);
-        cut_tetrahedron(corner, psi, gap, &p);
-        clip(&p, margin);
+        cut_tetrahedron(corner, psi, &limit, &p);
+        clip(&p, limit.count);
         add_polygon(&s, &p, h);
     }
     if (!(s.area > SMALLEST_AREA * least * least)) return false;
@@ -245,7 +319,7 @@ static bool touch(const tb_soft_world *w, int32_t a, int32_t b, const int32_t at
     contact->a = a;
     contact->b = b;
     contact->area = s.area;
-    contact->gap = s.gap / s.area;
+    contact->gap = s.gap / s.area + margin;
     for (int i = 0; i < 3; i++)
         contact->point[i] = tb_soft_coordinate(w, i, at[i]) + s.point[i] / s.area * h[i];
     const int32_t obstacle = b - w->scene.number_of_bodies;

@@ -139,8 +139,8 @@ static tb_status put_mesh(xmlNode *node, const char *path, const tb_import_optio
 /* Reads the scene with the meshes that are in files. *inside is the text with all meshes; it stays
  * empty if no mesh is in a file. */
 static tb_status read_scene(const char *text, size_t size, const char *path,
-                            const tb_import_options *options, tb_soft_scene *soft,
-                            tb_bytes *inside, tb_error *error)
+                            const tb_import_options *options, tb_soft_scene *soft, tb_bytes *inside,
+                            tb_error *error)
 {
     tb_xml *xml = NULL;
     int32_t count = 0;

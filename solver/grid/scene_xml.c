@@ -12,7 +12,7 @@ static const char *const BODY_KINDS = "box sphere cylinder capsule plane mesh";
 
 typedef struct reader {
     tb_soft_scene *scene;
-    const xmlNode *materials; /* the root, among whose children materials are */
+    const xmlNode *materials;                /* the root, among whose children materials are */
     const char *meshes[TB_SOFT_MOST_BODIES]; /* names of the scene's meshes, borrowed */
     tb_error *error;
 } reader;
@@ -148,8 +148,8 @@ static tb_status make_mesh(reader *r, const xmlNode *node, const double *vertice
                            "three numbers each are needed");
     tb_status status = to_indices(node, faces, indices, &triangles, r->error);
     if (status == TB_OK) {
-        status = tb_soft_mesh_create(vertices, coordinates / 3, triangles, indices / 3, &mesh,
-                                     &cause);
+        status =
+            tb_soft_mesh_create(vertices, coordinates / 3, triangles, indices / 3, &mesh, &cause);
         if (status != TB_OK) tb_xml_fail(r->error, status, node, NULL, "%s", cause.message);
     }
     free(triangles);
@@ -179,8 +179,7 @@ static tb_status read_mesh(reader *r, const xmlNode *node)
     if (status == TB_OK) status = tb_xml_number_list(node, "face", &faces, &indices, r->error);
     if (lengths == 1) scale[1] = scale[2] = scale[0];
     for (int32_t i = 0; status == TB_OK && i < coordinates; i++) vertices[i] *= scale[i % 3];
-    if (status == TB_OK)
-        status = make_mesh(r, node, vertices, coordinates, faces, indices);
+    if (status == TB_OK) status = make_mesh(r, node, vertices, coordinates, faces, indices);
     if (status == TB_OK) r->meshes[r->scene->number_of_meshes - 1] = name;
     free(vertices);
     free(faces);
@@ -315,8 +314,8 @@ static tb_status read_root(reader *r, const xmlNode *root)
                            "a scene of soft bodies begins with <soft>");
     status = tb_xml_check_attributes(root, "model", r->error);
     if (status == TB_OK)
-        status =
-            tb_xml_check_children(root, "option grid material mesh body wall clamp rigid", r->error);
+        status = tb_xml_check_children(root, "option grid material mesh body wall clamp rigid",
+                                       r->error);
     snprintf(r->scene->name, sizeof r->scene->name, "%s", model != NULL ? model : "soft");
     r->materials = root;
     const xmlNode *grid = tb_xml_first_named(root, "grid");

@@ -25,7 +25,7 @@ typedef struct tb_soft_solid {
     /* of a hull, borrowed: outward normal n and offset d with n.x = d a face; its box's centre */
     const double *planes;
     int32_t number_of_planes;
-    double middle[3]; /* m; of a mesh, too */
+    double middle[3];        /* m; of a mesh, too */
     tb_soft_samples samples; /* of a mesh, borrowed */
     double volume;           /* m^3, of a mesh */
 } tb_soft_solid;

@@ -28,8 +28,8 @@ static tb_status hash_scene(const tb_soft_world *w, char hex[HASH])
         if (status == TB_OK)
             status = tb_bytes_append(&b, &body->shape.pose, sizeof body->shape.pose);
         if (status == TB_OK && body->shape.kind == TB_SOFT_MESH)
-            status = tb_bytes_append(&b, tb_soft_mesh_digest(s->meshes[body->mesh]),
-                                     TB_SOFT_DIGEST - 1);
+            status =
+                tb_bytes_append(&b, tb_soft_mesh_digest(s->meshes[body->mesh]), TB_SOFT_DIGEST - 1);
     }
     for (int32_t i = 0; status == TB_OK && i < s->number_of_obstacles; i++) {
         const tb_soft_obstacle *o = s->obstacles + i;

@@ -37,6 +37,34 @@ for file in "$dir"/jelly*.pvd "$dir"/jelly_*.vt?; do
     check "$file is XML" python3 -c "import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])" "$file"
 done
 
+# several worlds give what one gives
+run 0 run "$dir/jelly.xml" --steps 5 --json
+one=$(number elastic)
+run 0 run "$dir/jelly.xml" --steps 5 --json --worlds 3
+check "3 worlds" [ "$(number worlds)" -eq 3 ]
+check "the same energy" [ "$(number elastic)" = "$one" ]
+run 0 run "$dir/jelly.xml" --steps 2 --worlds 2
+has "2 worlds"
+
+# a body of triangles; one that is not closed is named with the place
+cat >"$dir/wedge.obj" <<'END'
+v 0 0 0
+v 0.6 0 0
+v 0 0.6 0
+v 0 0 0.5
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 2 3 4
+END
+sed 's/type="box" size="[^"]*" pos="[^"]*"/type="mesh" mesh="wedge" pos="-0.2 -0.2 0"/; s#<material#<mesh name="wedge" file="wedge.obj"/><material#' "$dir/jelly.xml" >"$dir/wedge.xml"
+run 0 run "$dir/wedge.xml" --steps 20 --json
+has '"status":"OK"'
+check "the wedge's mass is that of its volume" awk "BEGIN { exit !($(number mass_error) < 0.05) }"
+sed -i '$d' "$dir/wedge.obj"
+run 1 run "$dir/wedge.xml"
+says "wedge.obj: the mesh is not closed: 3 of its edges"
+
 # the exact cone
 run 0 run "$dir/jelly.xml" --steps 5 --solver newton --json
 check "newton meets the cone" awk "BEGIN { exit !($(number cone_error) < 1e-4) }"

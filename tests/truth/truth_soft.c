@@ -314,45 +314,18 @@ START_TEST(a_cube_between_smooth_plates_is_in_uniaxial_stress)
     const double exact = uniaxial_force(1 - 0.095);
     const double coarse = squeeze_cube(4, 0), fine = squeeze_cube(8, 0);
     printf("cube, smooth plates: %.2f %.2f N, exact %.2f N\n", coarse, fine, exact);
+    TEST_NEAR_RELATIVE(coarse, exact, 0.04);
     TEST_NEAR_RELATIVE(fine, exact, 0.02);
 }
 END_TEST
 
-START_TEST(a_cube_between_rough_plates_agrees_with_finer_grids)
+START_TEST(a_cube_between_rough_plates_agrees_with_a_finer_grid)
 {
     const double smooth = uniaxial_force(1 - 0.095);
-    const double f[3] = {squeeze_cube(4, 2), squeeze_cube(6, 2), squeeze_cube(8, 2)};
-    printf("cube, rough plates: %.2f %.2f %.2f N\n", f[0], f[1], f[2]);
-    ck_assert(f[2] > 1.02 * smooth);
-    TEST_NEAR_RELATIVE(f[1], f[2], 0.02);
-}
-END_TEST
-
-/* Force (N) of a ball of radius 0.2 m with `n` cells a radius over that of Hertz. */
-static double squeeze_ball(int32_t n)
-{
-    const double radius = 0.2, h = radius / n, speed = 0.06, depth = 0.02;
-    const int32_t nodes[3] = {2 * n + 11, 2 * n + 11, 2 * n + 11};
-    const double origin[3] = {-radius - 5 * h, -radius - 5 * h, -radius - 5 * h};
-    tb_soft_scene s = scene_of(TB_SOFT_SPHERE, h, nodes, origin);
-    tb_soft_certificate c;
-    s.bodies[0].shape.size[0] = radius;
-    s.options.friction = 0;
-    s.bodies[0].material.damping = 5e-4;
-    s.options.dt = 3e-3 / n;
-    add_floor(&s, -radius);
-    add_press(&s, radius, speed);
-    const double force = press(&s, (int32_t)(2 * depth / (speed * s.options.dt) + 0.5), &c);
-    TEST_OK(c.status, NULL);
-    return force /
-           (4.0 / 3 * 1e5 / (1 - 0.3 * 0.3) * sqrt(radius) * pow(0.95 * depth, 1.5));
-}
-
-START_TEST(a_ball_between_plates_pushes_like_hertzs)
-{
-    const double r[2] = {squeeze_ball(4), squeeze_ball(8)};
-    printf("ball: %.3f %.3f of Hertz's force\n", r[0], r[1]);
-    TEST_NEAR(r[1], 1, 0.1);
+    const double coarse = squeeze_cube(4, 1), fine = squeeze_cube(6, 1);
+    printf("cube, rough plates: %.2f %.2f N\n", coarse, fine);
+    ck_assert(fine > 1.02 * smooth);
+    TEST_NEAR_RELATIVE(coarse, fine, 0.03);
 }
 END_TEST
 
@@ -436,9 +409,7 @@ END_TEST
 TEST_MAIN(a_ball_that_flies_and_turns_keeps_its_momentum,
           two_balls_that_collide_keep_the_sum_of_their_momenta,
           a_bar_hangs_longer_by_its_own_weight, a_cantilever_bends_like_timoshenkos,
-          a_bouncing_balls_energy_never_grows,
-          a_cube_between_smooth_plates_is_in_uniaxial_stress,
-          a_cube_between_rough_plates_agrees_with_finer_grids,
-          a_ball_between_plates_pushes_like_hertzs,
+          a_bouncing_balls_energy_never_grows, a_cube_between_smooth_plates_is_in_uniaxial_stress,
+          a_cube_between_rough_plates_agrees_with_a_finer_grid,
           a_block_of_jelly_sticks_below_the_angle_of_friction_and_slides_above,
           direct_gives_what_schurpa_gives_and_the_exact_cone_is_met_by_newton)

@@ -18,9 +18,11 @@ enum { SCENE_LIMIT = 1 << 24, MOST_FRAMES = 50, MOST_STEPS = 2000000000, PATH_SI
 typedef struct soft_run {
     const run_soft_request *request;
     tb_model *model;
-    tb_state *state;
+    tb_state **states; /* the worlds; reports are about the first one */
+    tb_certificate *certificates;
+    int32_t number_of_worlds;
     tb_stepper *stepper;
-    tb_soft_world *world; /* of the state */
+    tb_soft_world *world; /* of the first state */
     tb_soft_info info;
     tb_soft_certificate last, whole;
     tb_certificate rigid; /* of all steps, of all bodies */
@@ -53,13 +55,32 @@ static tb_status choose_contact(soft_run *r, const char *solver)
 {
     static const char *const names[] = {"schurpa", "direct", "newton"};
     if (solver == NULL) return TB_OK;
-    for (int i = 0; i < 3; i++)
-        if (strcmp(solver, names[i]) == 0) {
-            tb_soft_world_choose_contact(r->world, (tb_soft_contact_method)i);
-            return TB_OK;
-        }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(solver, names[i]) != 0) continue;
+        for (int32_t w = 0; w < r->number_of_worlds; w++)
+            tb_soft_world_choose_contact(tb_state_soft_world(r->states[w]),
+                                         (tb_soft_contact_method)i);
+        return TB_OK;
+    }
     return cli_fail(&r->error, TB_INVALID_ARGUMENT, "--solver", 0, "solver",
                     "soft bodies take schurpa, direct and newton, not '%s'", solver);
+}
+
+/* Copies of the first world. */
+static tb_status open_copies(soft_run *r, int64_t worlds)
+{
+    r->states = calloc((size_t)worlds, sizeof(tb_state *));
+    r->certificates = calloc((size_t)worlds, sizeof *r->certificates);
+    if (r->states == NULL || r->certificates == NULL)
+        return cli_fail(&r->error, TB_RESOURCE_EXHAUSTED, "", 0, "worlds",
+                        "no memory for %lld worlds", (long long)worlds);
+    tb_status status = tb_state_create(r->model, &r->states[0], &r->error);
+    if (status == TB_OK) r->number_of_worlds = 1;
+    while (status == TB_OK && r->number_of_worlds < worlds) {
+        status = tb_state_fork(r->states[0], &r->states[r->number_of_worlds], &r->error);
+        if (status == TB_OK) r->number_of_worlds++;
+    }
+    return status;
 }
 
 static tb_status open_world(soft_run *r)
@@ -73,10 +94,10 @@ static tb_status open_world(soft_run *r)
     tb_status status = importing_fill(&folders, &import, &r->error);
     if (status == TB_OK) status = tb_model_load(o->path, &import, &r->model, &r->error);
     importing_free(&folders);
-    if (status == TB_OK) status = tb_state_create(r->model, &r->state, &r->error);
+    if (status == TB_OK) status = open_copies(r, o->worlds);
     if (status == TB_OK) status = tb_stepper_create(&step, &r->stepper, &r->error);
     if (status != TB_OK) return status;
-    r->world = tb_state_soft_world(r->state);
+    r->world = tb_state_soft_world(r->states[0]);
     tb_soft_world_info(r->world, &r->info);
     if (o->dt > 0) r->info.dt = o->dt;
     return choose_contact(r, o->solver);
@@ -237,14 +258,15 @@ static tb_status step_all(soft_run *r)
     tb_status status = r->list != NULL ? put_frame(r) : TB_OK;
     while (status == TB_OK && r->done < r->steps) {
         const double start = progress_clock();
-        tb_certificate certificate;
-        status = tb_step(r->stepper, r->state, 1, &certificate, &r->error);
+        status = tb_step_batch(r->stepper, r->states, r->number_of_worlds, 1, r->certificates,
+                               &r->error);
         r->seconds += progress_clock() - start;
         if (status != TB_OK) break;
         r->done++;
-        tb_state_soft_certificate(r->state, &r->last);
+        tb_state_soft_certificate(r->states[0], &r->last);
         tb_soft_certificate_merge(&r->whole, &r->last);
-        tb_certificate_merge(&r->rigid, &certificate);
+        for (int32_t w = 0; w < r->number_of_worlds; w++)
+            tb_certificate_merge(&r->rigid, &r->certificates[w]);
         status = record_step(r);
         progress_update(&bar, (double)r->done);
         if (status == TB_OK && interrupt_requested())
@@ -284,6 +306,7 @@ static void print_json(const soft_run *r, tb_status status)
     json_object_set_new(o, "dt", json_finite(r->info.dt));
     json_object_set_new(o, "time", json_finite(tb_soft_world_time(r->world)));
     json_object_set_new(o, "seconds", json_finite(r->seconds));
+    json_object_set_new(o, "worlds", json_integer(r->number_of_worlds));
     json_object_set_new(o, "bodies", json_integer(r->info.bodies));
     json_object_set_new(o, "status",
                         json_string(tb_status_name(status != TB_OK ? status : c->status)));
@@ -325,6 +348,9 @@ static void print_program(const char *name, const tb_soft_program_counts *p)
 static void print_text(const soft_run *r)
 {
     const tb_soft_certificate *c = &r->whole;
+    if (r->number_of_worlds > 1)
+        printf("%d worlds: %.4g world steps/s; the first one:\n", (int)r->number_of_worlds,
+               r->seconds > 0 ? (double)r->done * r->number_of_worlds / r->seconds : 0);
     printf("%s: %lld steps of %g s in %.3g s, %d substeps, grid %d x %d x %d, %d bodies\n",
            r->request->options->path, (long long)r->done, r->info.dt, r->seconds, (int)c->substeps,
            (int)r->info.nodes[0], (int)r->info.nodes[1], (int)r->info.nodes[2],
@@ -383,7 +409,9 @@ int run_soft(const run_soft_request *request)
     const int code = cli_exit_code(status != TB_OK ? status : solved);
     plot_free(&r.plot);
     tb_stepper_destroy(r.stepper);
-    tb_state_destroy(r.state);
+    for (int32_t w = 0; w < r.number_of_worlds; w++) tb_state_destroy(r.states[w]);
+    free(r.states);
+    free(r.certificates);
     tb_model_destroy(r.model);
     return code;
 }

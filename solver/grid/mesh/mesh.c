@@ -79,8 +79,8 @@ static tb_status set_digest(tb_soft_mesh *m, tb_error *error)
 {
     tb_bytes b = {0};
     const tb_triangle_mesh *s = &m->surface;
-    tb_status status = tb_bytes_append(&b, s->vertices,
-                                       3 * (size_t)s->number_of_vertices * sizeof *s->vertices);
+    tb_status status =
+        tb_bytes_append(&b, s->vertices, 3 * (size_t)s->number_of_vertices * sizeof *s->vertices);
     if (status == TB_OK)
         status = tb_bytes_append(&b, s->triangles,
                                  3 * (size_t)s->number_of_triangles * sizeof *s->triangles);
@@ -214,8 +214,7 @@ static double surface_distance2(const tb_soft_mesh *m, const double p[3], double
         }
         /* the nearer child is looked at first */
         const int32_t left = i + 1, right = nodes[i].right;
-        const bool left_first =
-            box_distance2(nodes + left, p) <= box_distance2(nodes + right, p);
+        const bool left_first = box_distance2(nodes + left, p) <= box_distance2(nodes + right, p);
         stack[depth++] = left_first ? right : left;
         stack[depth++] = left_first ? left : right;
     }
@@ -346,8 +345,8 @@ tb_status tb_soft_mesh_measure(tb_soft_mesh *m, double step, double margin, int3
     for (int a = 0; a < 3; a++) {
         s->nodes[a] = (int32_t)ceil(size[a] / s->step) + 1;
         /* the rest of the last cube is on both sides */
-        s->origin[a] = 0.5 * (m->surface.lower[a] + m->surface.upper[a]) -
-                       0.5 * (s->nodes[a] - 1) * s->step;
+        s->origin[a] =
+            0.5 * (m->surface.lower[a] + m->surface.upper[a]) - 0.5 * (s->nodes[a] - 1) * s->step;
         count *= (size_t)s->nodes[a];
     }
     m->distance = malloc(count * sizeof *m->distance);

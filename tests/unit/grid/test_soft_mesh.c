@@ -169,9 +169,9 @@ START_TEST(a_box_of_triangles_moves_as_a_box)
     tb_model *models[2];
     double centres[2][3], energies[2][3];
     TEST_OK(load(scene_of(MESH, "type=\"mesh\" mesh=\"m\""), OBJ, &models[0]), &error);
-    TEST_OK(load(scene_of("", "type=\"box\" size=\"0.3 0.3 0.15\" pos=\"0 0 0.15\""), NULL,
-                 &models[1]),
-            &error);
+    TEST_OK(
+        load(scene_of("", "type=\"box\" size=\"0.3 0.3 0.15\" pos=\"0 0 0.15\""), NULL, &models[1]),
+        &error);
     for (int i = 0; i < 2; i++) {
         tb_state *state = state_of(models[i]);
         tb_soft_certificate c;
@@ -239,7 +239,8 @@ START_TEST(faults_of_meshes_in_scenes_are_named)
     refuse(MESH, body, NULL, "parts/block.obj");
     refuse(MESH, "type=\"mesh\" mesh=\"n\"", OBJ, "main.xml:6: body 'block'");
     refuse(MESH, "type=\"mesh\"", OBJ, "mesh");
-    refuse("<mesh name=\"m\" vertex=\"0 0 0 1\" face=\"0 0 0\"/>", body, NULL, "main.xml:5: mesh 'm'");
+    refuse("<mesh name=\"m\" vertex=\"0 0 0 1\" face=\"0 0 0\"/>", body, NULL,
+           "main.xml:5: mesh 'm'");
     refuse("<mesh name=\"m\" vertex=\"0 0 0  1 0 0  0 1 0\" face=\"0 1 2\"/>", body, NULL,
            "not closed: 3 of its edges");
     refuse("<mesh name=\"m\" vertex=\"0 0 0  1 0 0  0 1 0\" face=\"0 1 2.5\"/>", body, NULL, "2.5");
