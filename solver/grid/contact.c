@@ -25,6 +25,8 @@ static const double LIGHT_MASS = 0.05;
 static const double NORMAL_STEP = 0.01;
 /* a quadrilateral has one corner more after every clip */
 enum { MOST_CORNERS = 4 + TB_SOFT_SIDES };
+/* of the cosine between the gradients of two distances: below it, one side faces the other */
+static const double FACING = -0.5;
 
 /* Fields that clip a surface, at the corners of a cell: the gap less the margin; the sides of shapes that
  * end the surface. Each is negative where the surface is. */
@@ -159,12 +161,13 @@ static double cosine(const tb_soft_world *w, const double p[8], const double q[8
 }
 
 /* Replaces the lengths to a body by those to its side that faces the other one, whose lengths are `other`;
- * its other sides become limits. */
+ * its other sides become limits. An obstacle as thin as a cell may have no gradient there: then
+ * no side is known to face it, and the lengths stay. */
 static void face(const tb_soft_world *w, int32_t who, int32_t n, const double other[8],
                  double depth[8], limits *l)
 {
-    double side[TB_SOFT_SIDES][8], least = 2;
-    int sides = 0, facing = 0;
+    double side[TB_SOFT_SIDES][8], least = FACING;
+    int sides = 0, facing = -1;
     if (who >= w->scene.number_of_bodies) return;
     for (int c = 0; c < 8; c++) {
         double at[TB_SOFT_SIDES];
@@ -177,6 +180,7 @@ static void face(const tb_soft_world *w, int32_t who, int32_t n, const double ot
         const double angle = cosine(w, side[s], other);
         if (angle < least) least = angle, facing = s;
     }
+    if (facing < 0) return;
     memcpy(depth, side[facing], sizeof side[facing]);
     to_lengths(w, depth);
     for (int s = 0; s < sides; s++)

@@ -186,7 +186,7 @@ START_TEST(a_box_of_triangles_moves_as_a_box)
     /* octants at the edges of triangles are cut by one distance, those of a box by three sides: two
      * cells a height are few for them */
     for (int a = 0; a < 3; a++) TEST_NEAR(centres[0][a], centres[1][a], 1e-3);
-    TEST_NEAR_RELATIVE(energies[0][1], energies[1][1], 0.03);
+    TEST_NEAR_RELATIVE(energies[0][1], energies[1][1], 0.05);
 }
 END_TEST
 

@@ -199,7 +199,7 @@ START_TEST(bad_scenes_are_refused_by_name)
     refuse("<wall name=\"floor\" type=\"plane\"/>",
            "<clamp body=\"x\" lower=\"0 0 0\" upper=\"1 1 1\"/>", TB_INVALID_ARGUMENT,
            "no body 'x'");
-    refuse("<grid", "<mesh", TB_INVALID_ARGUMENT, "mesh");
+    refuse("<grid", "<lattice", TB_INVALID_ARGUMENT, "lattice");
     refuse("</soft>", "", TB_INVALID_ARGUMENT, "balls.xml");
 }
 END_TEST
