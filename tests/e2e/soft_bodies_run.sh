@@ -57,7 +57,7 @@ f 1 2 4
 f 1 4 3
 f 2 3 4
 END
-sed 's/type="box" size="[^"]*" pos="[^"]*"/type="mesh" mesh="wedge" pos="-0.2 -0.2 0"/; s#<material#<mesh name="wedge" file="wedge.obj"/><material#' "$dir/jelly.xml" >"$dir/wedge.xml"
+sed 's/type="box" size="[^"]*" pos="[^"]*"/type="mesh" mesh="wedge" pos="-0.3 -0.3 0"/; s#<material#<mesh name="wedge" file="wedge.obj"/><material#' "$dir/jelly.xml" >"$dir/wedge.xml"
 run 0 run "$dir/wedge.xml" --steps 20 --json
 has '"status":"OK"'
 check "the wedge's mass is that of its volume" awk "BEGIN { exit !($(number mass_error) < 0.05) }"
