@@ -24,7 +24,7 @@ solver/solve/planar solver/solve/coloured
 solver/step solver/step/dynamics solver/step/stages solver/step/large solver/step/state
 solver/step/planar
 solver/penalty
-solver/grid solver/grid/mesh
+solver/grid/mesh solver/grid
 solver/backend solver/backend/cpu
 solver/gpu/device solver/gpu/batch solver/gpu/large solver/gpu/qp solver/gpu/stored solver/gpu
 solver/grasp solver/scenes'
