@@ -407,6 +407,15 @@ def main() -> None:
         ]
         away = Node(folder, "away", TRIBOD_FLEET_OUTBOX="postgresql://tribo@127.0.0.1:9/fleet")
         cases.append((away, loses_its_fleet, {"TribodOutboxBehind"}))
+        untraced = Node(
+            folder,
+            "untraced",
+            TRIBOD_OTLP_ENDPOINT="http://127.0.0.1:9",
+            TRIBOD_OTLP_ROOT_RATIO="1",
+            TRIBOD_OTLP_QUEUE_SPANS="16",
+        )
+        # its collector is away, so that more calls end than spans can wait
+        cases.append((untraced, works, {"TribodSpansDropped"}))
         programs = find_programs()
         if programs is not None:
             postgres = Postgres(programs)
