@@ -385,6 +385,8 @@ def main() -> None:
                 Node(
                     folder,
                     "slow",
+                    # on a busy machine its calls would be refused instead
+                    TRIBOD_LIMITS_QUEUE_WAIT_SECONDS="0",
                     TRIBOD_STORE_QUEUE_LENGTH="16",
                     TRIBOD_SESSIONS_CHECKPOINT_SECONDS="0",
                 ),

@@ -2,18 +2,20 @@
 # Runs the programs of the gpu image on a machine with a card and without a container engine: from the
 # image's unpacked root, with nothing of the machine but its kernel and the card's driver.
 #
-#   tests/deploy/gpu_root.sh ROOT.tar.gz [FOLDER]
+#   tests/deploy/gpu_root.sh ROOT.tar.gz|ROOT.txz [FOLDER]
 #
-# `tests/deploy/gpu_root.sh pack FILE` writes ROOT.tar.gz from the image tribod:gpu ($IMAGE). The
+# `tests/deploy/gpu_root.sh pack FILE` writes such a file from the image tribod:gpu ($IMAGE). The
 # programs run in a chroot if the caller may make one, else by the image's own loader and libraries.
-# BACKEND=cpu tries the script with tribod:cpu on a machine without a card.
+# DEMO=FOLDER, with grasp.xml of `make demo`, plays the demo's grasps too, from outside of the root by
+# the Python client ($PYTHON). BACKEND=cpu tries the script with tribod:cpu on a machine without a card.
 set -eu
 backend=${BACKEND:-gpu}
 
 if [ "$1" = pack ]; then
     engine=${ENGINE:-$(command -v podman || command -v docker)}
     container=$("$engine" create "${IMAGE:-tribod:gpu}")
-    "$engine" export "$container" | gzip -6 >"$2"
+    case $2 in *xz) pack='xz -T0 -6' ;; *) pack='gzip -6' ;; esac
+    "$engine" export "$container" | $pack >"$2"
     "$engine" rm "$container" >/dev/null
     ls -l "$2"
     exit 0
@@ -21,7 +23,7 @@ fi
 
 root=${2:-$(mktemp -d)}
 mkdir -p "$root"
-tar -xzf "$1" -C "$root"
+tar -xf "$1" -C "$root"
 libraries=$root/usr/lib/$(uname -m)-linux-gnu
 
 # the part of a container runtime for cards: the driver's libraries, and the card's devices
@@ -79,6 +81,27 @@ X
     >"$root/data/alone.json"
 head -c 600 "$root/data/served.json"
 echo
+passed=2 failed=0
+verdict() { # WORDS COMMAND...
+    words=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $words"; fi
+}
+
+if [ -n "${DEMO:-}" ]; then
+    "${PYTHON:-python3}" -m tribo.demo --data "$DEMO" --server 127.0.0.1:7410 | tee "$root/data/demo"
+    for grasp in middle rim turned side oblique off_centre handle; do
+        verdict "$grasp is held" grep -q "^$grasp  *held" "$root/data/demo"
+    done
+    for grasp in weak edge; do verdict "$grasp is dropped" grep -q "^$grasp  *dropped" "$root/data/demo"; done
+    (inside /usr/bin/tribo runs --server 127.0.0.1:7410 --json) >"$root/data/runs.json"
+    cat "$root/data/runs.json"
+    verdict "the grasps were played on $backend" grep -q "\"device\":[ ]*\"$backend" "$root/data/runs.json"
+fi
+
 kill -TERM $daemon # SIGTERM drains
 wait $daemon && code=0 || code=$?
-[ $code -eq 0 ] && echo '1 passed, 0 failed' || { tail -n 5 "$log"; echo "exit status $code"; echo '0 passed, 1 failed'; exit 1; }
+verdict "exit status $code of the drain" [ $code -eq 0 ]
+[ $failed -eq 0 ] || tail -n 5 "$log"
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
