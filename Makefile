@@ -93,7 +93,8 @@ with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c st
 with_dashboard = BUILD=$(BUILD) deploy/deps.sh dashboard && $(SUBMAKE) dashboard || echo 'the daemon goes without its dashboard'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check fleet-check helm-check alerts-check deb
+.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check image-twice fleet-check helm-check alerts-check deb
+.PHONY: collector-check
 .PHONY: check-ray check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -146,6 +147,12 @@ image-check: ## run that image as an operator would, and ask it for grasps from 
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/image_check.py
 
+image-twice: ## builds IMAGES twice, the second time without a cache, and compares their files
+	@BUILD=$(BUILD) deploy/deps.sh build python image
+	@$(SUBMAKE) $(PYTHON_CLIENT)
+	@$(with_dashboard)
+	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/image_twice.py $(IMAGES)
+
 fleet-check: ## 10,000 grasps by three containers of that image, one killed, another joining; ARGS="--grasps 1000"
 	@BUILD=$(BUILD) deploy/deps.sh build python image
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(B)/tests/data/mug $(B)/tests/data/hand
@@ -161,6 +168,11 @@ alerts-check: ## each alert of deploy/compose provoked under a real Prometheus, 
 	@$(SUBMAKE) $(B)/tribod $(B)/tests/plugin/failing.so $(PYTHON_CLIENT)
 	@promtool test rules tests/deploy/alerts_test.yaml
 	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/alerts_check.py
+
+collector-check: ## spans of a daemon in OpenTelemetry's own collector
+	@BUILD=$(BUILD) deploy/deps.sh build python collector
+	@$(SUBMAKE) $(B)/tribod $(PYTHON_CLIENT)
+	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/collector_check.py
 
 deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb

@@ -18,6 +18,7 @@
 #   ray     Ray and pyarrow in the environment of python: `make check-ray`
 #   learn   torch, JAX, stable-baselines3, CoACD (5 GiB) in build/learn: `make check-learn`
 #   alerts  Prometheus, for `make alerts-check`; as a service it is not started
+#   collector  Go, and OpenTelemetry's collector in build/otelcol: `make collector-check`
 #   postgres  PostgreSQL, for runs_reach_the_fleet.py; as a service it is not started
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
@@ -97,6 +98,7 @@ find_missing() {
             need golang-go have go
             need catatonit have catatonit
             ;;
+        collector) need golang-go have go ;;
         python | ray | learn | peers | gpu-peers) need python3-venv virtual_environment ;;
         gpu)
             need build-essential compiler
@@ -138,7 +140,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, alerts, postgres, ray, learn, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, alerts, collector, postgres, ray, learn, peers, gpu-peers" >&2
             exit 2
             ;;
         esac
@@ -230,6 +232,30 @@ case " $* " in
     environment=${BUILD:-build}/python
     "$environment/bin/python" -c 'import yaml' 2>/dev/null ||
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check pyyaml
+    ;;
+esac
+
+# a collector of the parts that the check needs; the releases of the whole one are not in the Go proxy
+case " $* " in
+*" collector "*)
+    folder=${BUILD:-build}/otelcol version=v0.165.0
+    if ! [ -x "$folder/otelcol" ]; then
+        echo "installing: OpenTelemetry's collector into $folder"
+        mkdir -p "$folder/bin"
+        GOBIN=$(cd "$folder/bin" && pwd) go install "go.opentelemetry.io/collector/cmd/builder@$version"
+        cat >"$folder/builder.yaml" <<Y
+dist: {name: otelcol, output_path: $folder/source, version: ${version#v}}
+receivers: [{gomod: go.opentelemetry.io/collector/receiver/otlpreceiver $version}]
+exporters: [{gomod: go.opentelemetry.io/collector/exporter/debugexporter $version}]
+processors: []
+extensions: []
+Y
+        GOFLAGS=-buildvcs=false "$folder/bin/builder" --config "$folder/builder.yaml" >"$folder/log" 2>&1 || {
+            tail -n 20 "$folder/log" >&2
+            exit 1
+        }
+        mv "$folder/source/otelcol" "$folder/otelcol"
+    fi
     ;;
 esac
 

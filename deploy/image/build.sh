@@ -9,6 +9,8 @@
 # GPU_ARCHITECTURES  compute capabilities of the gpu image; default "75 80 86 89 90 100 120"
 #                    the build takes this machine's CUDA 13 compiler where podman can mount one
 #                    (deploy/find_nvcc.sh), else it installs NVIDIA's packages from PyPI
+# PLUGIN             libtribo_gpu.so of an earlier build of the same sources, for the gpu image in
+#                    place of one that the build compiles, which can take an hour
 # BUILD_ARGUMENTS    more arguments of `podman build`, such as --volume
 set -eu
 cd "$(dirname "$0")/../.."
@@ -40,6 +42,11 @@ for target in "$@"; do
     case $target in
     cpu) ;;
     gpu)
+        rm -rf "build/plugin"
+        if [ -n "${PLUGIN:-}" ]; then
+            mkdir -p "build/plugin"
+            cp "$PLUGIN" "build/plugin/libtribo_gpu.so"
+        fi
         architectures=${GPU_ARCHITECTURES:-75 80 86 89 90 100 120}
         nvcc=$(deploy/find_nvcc.sh "${BUILD:-build}")
         case $engine in *podman) [ -z "$nvcc" ] || compiler="--volume ${nvcc%/bin/nvcc}:/usr/local/cuda:ro" ;; esac
@@ -52,6 +59,7 @@ for target in "$@"; do
         --build-arg SOURCE_DATE_EPOCH="$epoch" --build-arg GPU_ARCHITECTURES="$architectures" \
         $(case $engine in *podman) echo --timestamp "$epoch" --format docker --layers ;; esac) \
         -f deploy/image/Containerfile .
+    rm -rf "build/plugin"
     size=$("$engine" save "tribod:$target" | gzip -1 | wc -c)
     echo "tribod:$target: $((size / 1000000)) MB compressed"
 done

@@ -1,6 +1,6 @@
 """Runs the image of `make image` as an operator would, and asks it for grasps from outside.
 
-    make image-check
+    make image-check                    # IMAGE=tribod:gpu checks that one
 
 The container has a read-only root, no capability and no privilege to gain; its volume is a folder
 of this script. Checked: health, the dashboard, the demo's grasps through the Python client, data
@@ -214,8 +214,38 @@ def check_messages(report: Report, folder: Path) -> None:
             container.remove()
 
 
-def check_contents(report: Report, root: Path) -> None:
-    """Every package of the image is one that a program loads; the SPDX list names them all."""
+def check_no_card(report: Report, folder: Path) -> None:
+    """The gpu image on a node without a card: cards that are asked for end the start, `auto` goes
+    on with the processors, and both say why."""
+    data = folder.parent / "cards"
+    data.mkdir()
+    shutil.chown(data, USER, USER)
+    container = Container(data, "--env", "TRIBOD_SERVER_BACKEND=gpu")
+    try:
+        time.sleep(2)
+        code = int(run("inspect", NAME, "--format", "{{.State.ExitCode}}").stdout)
+        logs = run("logs", NAME).stderr
+        print(logs.strip().splitlines()[-1] if logs.strip() else "", flush=True)
+        report.equal(code, 1, "exit code without a card")
+        report.check("backend = gpu, but there is none" in logs, f"the message: {logs[-500:]}")
+        report.check("CUDA" in logs or "driver" in logs, f"and its reason: {logs[-500:]}")
+        report.equal(list(data.iterdir()), [], "files on the volume")
+    finally:
+        container.remove()
+    container = Container(data)
+    try:
+        report.check(container.wait(), "auto is ready without a card")
+        logs = run("logs", NAME).stderr
+        report.check("devices.no_card" in logs, f"and says why: {logs[-500:]}")
+        with tribo.connect(container.grpc) as client:
+            report.equal([d.name for d in client.server_info().devices], ["cpu"], "devices")
+    finally:
+        container.remove()
+
+
+def check_contents(report: Report, root: Path) -> str:
+    """Every package of the image is one that a program loads; the SPDX list names them all.
+    Returns the kind of the image."""
     archive = root.parent / "image.tar"
     created = run("create", "--name", NAME, IMAGE, check=True).stdout.strip()
     run("export", "--output", str(archive), created, check=True)
@@ -255,6 +285,7 @@ def check_contents(report: Report, root: Path) -> None:
     size = len(packed.stdout)
     print(f"{IMAGE}: {size / 1e6:.1f} MB compressed, {len(listed)} packages", flush=True)
     report.check(size < LARGEST[kind], f"{size} bytes compressed, of {LARGEST[kind]} at most")
+    return kind
 
 
 def needed(root: Path, start: Path) -> set[Path]:
@@ -288,11 +319,13 @@ def main() -> None:
         folder.mkdir()
         Path(temporary).chmod(0o755)
         shutil.chown(folder, USER, USER)
-        check_contents(report, Path(temporary) / "root")
+        kind = check_contents(report, Path(temporary) / "root")
         check_data(report, folder)
         check_confinement(report, folder)
         check_fleet(report, folder)
         check_messages(report, folder)
+        if kind == "gpu" and not Path("/dev/nvidia0").exists():
+            check_no_card(report, folder)
     report.finish()
 
 
