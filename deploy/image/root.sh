@@ -12,9 +12,13 @@ out=$1 root=$2 commit=$3
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-0}
 library_path=/usr/lib/$(uname -m)-linux-gnu
 
-# loaded by dlopen: HDF5 for problem files, by the name that the build took from its package, and
-# PostgreSQL's library for the database of a fleet
+# loaded by dlopen: HDF5 for problem files, by the name that the build took from its package,
+# PostgreSQL's library for the database of a fleet, and, where there is a plug-in for cards, the parts
+# of the C library that the driver is linked with: a container runtime mounts the driver alone
 MORE="$(ls "$library_path"/libhdf5_serial.so.*[0-9] 2>/dev/null | head -n 1) $library_path/libpq.so.5"
+if [ -e "$out/usr/lib/tribo/libtribo_gpu.so" ]; then
+    for part in libdl.so.2 libpthread.so.0 librt.so.1; do MORE="$MORE $library_path/$part"; done
+fi
 
 mkdir -p "$root/usr/bin" "$root/etc" "$root/data" "$root/tmp" "$root/var/lib/dpkg/status.d" "$root/usr/share/tribo"
 cp "$out/usr/bin/tribo" "$out/usr/bin/tribod" "$root/usr/bin/"

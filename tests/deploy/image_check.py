@@ -35,6 +35,9 @@ USER = 65532
 #: goals for the compressed image, bytes
 LARGEST = {"cpu": 120_000_000, "gpu": 200_000_000}
 
+#: parts of the C library that libcuda.so.1 is linked with, and no container runtime brings
+DRIVER_NEEDS = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
+
 #: options of podman in a container without privileges of its own; docker takes the network too
 ISOLATION = ["--network", "host", "--ulimit", "nofile=1024:1024"]
 if ENGINE.endswith("podman"):
@@ -274,7 +277,11 @@ def check_contents(report: Report, root: Path) -> str:
     libraries = {p.resolve() for p in root.glob("usr/lib/**/*.so*") if p.is_file()}
     loaders = {p for p in libraries if p.name.startswith("ld-linux")}
     plugin = {p for p in libraries if p.name == "libtribo_gpu.so"}
-    unused = libraries - loaded - loaders - plugin
+    driver = {p.resolve() for n in DRIVER_NEEDS for p in root.rglob(n)}
+    report.equal(
+        len(driver), len(DRIVER_NEEDS) if plugin else 0, "libraries that a card's driver needs"
+    )
+    unused = libraries - loaded - loaders - plugin - driver
     report.equal(sorted(p.name for p in unused), [], "libraries that no program loads")
     report.check(not (root / "bin/sh").exists(), "there is no shell")
 

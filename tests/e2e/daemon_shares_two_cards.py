@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Two real cards: sessions are spread over them, equal sessions get equal shares, two cards step
-more than one, and after the loss of one its sessions go on on the other. Skipped where there are
-fewer.
+more than one, and after the loss of one all sessions go on. Skipped where there are fewer.
 
 The loss is real: a kernel of tests/plugin/dying_cards.c poisons the daemon's context of a card."""
 
 from __future__ import annotations
 
+import contextlib
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -25,8 +26,9 @@ SESSIONS = 8
 WORLDS = 256
 STEPS = 50
 SECONDS = 5.0
-#: s; sessions of a lost card step again on the other one within this time
-AWAY_SECONDS = 10.0
+#: s; within this time the daemon has noticed a loss, and ended if it must
+AWAY_SECONDS = 15.0
+EXIT_DEVICE_LOST = 3
 
 #: Six boxes that fall onto each other.
 PILE = (
@@ -61,6 +63,7 @@ class Caller(threading.Thread):
     def __init__(self, daemon: tribo.Daemon, session_id: str, end: threading.Event) -> None:
         super().__init__()
         self.daemon_under_test, self.session_id, self.ends = daemon, session_id, end
+        self.began = time.monotonic()
         self.answers: list[tuple[float, int]] = []
         self.errors: list[tuple[float, str]] = []
 
@@ -143,86 +146,86 @@ def spread(daemon: tribo.Daemon) -> None:
 
 
 def fails_over(folder: Path) -> None:
-    """One card dies under load."""
+    """A kernel's fault on one card, under load. Drivers of today poison a process' contexts of all
+    cards, so the daemon ends; the next process has both cards, and sessions go on from checkpoints.
+    A driver that spares the other card lets the daemon go on there."""
     switch = folder / "switch"
+    checkpoints = {"TRIBOD_SESSIONS_CHECKPOINT_SECONDS": "1"}
     more = environment(
         TRIBO_TEST_PLUGIN=environment()["TRIBO_GPU_PLUGIN"],
         TRIBO_GPU_PLUGIN=str((BUILD / "tests" / "plugin" / "dying_cards.so").resolve()),
         TRIBO_TEST_LOSE=str(switch),
-        TRIBOD_SESSIONS_CHECKPOINT_SECONDS="1",
+        **checkpoints,
     )
     daemon = tribo.Daemon(data=folder / "data", environment=more, seconds=120)
     try:
         with daemon.connect() as client:
             scene = client.load(PILE, name="pile.xml")
             sessions = [client.create_session(scene, worlds=WORLDS) for _ in range(SESSIONS)]
-            where = devices(client)
+            ids = [session.id for session in sessions]
             end = threading.Event()
-            callers = [Caller(daemon, session.id, end) for session in sessions]
+            callers = [Caller(daemon, session_id, end) for session_id in ids]
             for caller in callers:
                 caller.start()
             time.sleep(4)
             lost_at = time.monotonic()
             Path(f"{switch}.0").touch()
-            time.sleep(AWAY_SECONDS)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                daemon._process.wait(AWAY_SECONDS)
+            ended_at = time.monotonic()
             end.set()
             for caller in callers:
                 caller.join()
-            report.equal(daemon._process.poll(), None, "exit status: the daemon goes on")
-            report.equal(set(devices(client).values()), {"gpu:1"}, "where sessions are")
-            away, repeated = [], []
-            for caller in callers:
-                if where[caller.session_id] == "gpu:1":
-                    report.equal(caller.errors, [], "errors of a session of the other card")
-                    continue
-                report.check(len(caller.errors) > 0, "a session of the lost card is told")
-                texts = {text for _, text in caller.errors}
-                report.check(
-                    all(t.startswith("AbortedError") and "is lost" in t for t in texts),
-                    f"what it is told: {texts}",
-                )
-                if not caller.errors:
-                    continue
-                before = [steps for at, steps in caller.answers if at < caller.errors[0][0]]
-                after = [(at, steps) for at, steps in caller.answers if at > caller.errors[0][0]]
-                report.check(len(after) > 3, f"it steps again: {len(after)} calls")
-                if after:
-                    away.append(after[0][0] - lost_at)
-                    repeated.append(before[-1] + STEPS - after[0][1])
-                    report.check(
-                        0 < after[0][1] <= before[-1] + STEPS, f"{after[0][1]} after {before[-1]}"
-                    )
-            print(
-                f"lost card: its {len(away)} sessions step again after "
-                f"{min(away, default=0):.2f} to {max(away, default=0):.2f} s, with "
-                f"{min(repeated, default=0)} to {max(repeated, default=0)} steps to repeat",
-                flush=True,
-            )
-
-            # a session that moved and one that never left are the same after the same steps
-            furthest = max(client.session(s.id).state().steps for s in sessions)
-            digests = set()
-            for session in sessions:
-                behind = furthest - client.session(session.id).state().steps
-                if behind:
-                    session.step(behind)
-                digests.add(session.snapshot(transient=True).sha256)
-            report.equal(len(digests), 1, "states of all sessions at the same step")
-            before_stop = {s.id: s.snapshot(transient=True).sha256 for s in sessions}
-        report.equal(daemon.stop(), 0, "exit status of the drain")
+        texts = {text.split(":")[0] for caller in callers for _, text in caller.errors}
+        report.check(
+            texts <= {"AbortedError", "UnavailableError", "NotFoundError"}, f"errors: {texts}"
+        )
+        report.check("AbortedError" in texts, f"a caller is told of the loss: {texts}")
+        if daemon._process.poll() is None:
+            with daemon.connect() as client:
+                report.equal(set(devices(client).values()), {"gpu:1"}, "where sessions are")
+            report.equal(daemon.stop(), 0, "exit status of the drain")
+        else:
+            report.equal(daemon._process.returncode, EXIT_DEVICE_LOST, "exit status")
         log = daemon.log.read_text()
-        report.check("device.lost device=gpu:0 goes_on=gpu:1" in log, f"the log: {log[-800:]}")
+        report.check("device.lost" in log, f"the log: {log[-800:]}")
+    except Exception:
+        print(daemon.log.read_text()[-4000:], flush=True)
+        raise
     finally:
         daemon.kill()
-    # a new process has both cards again
+
+    acknowledged = {c.session_id: c.answers[-1][1] for c in callers}
     with (
-        tribo.Daemon(data=folder / "data", environment=environment(), seconds=120) as again,
+        tribo.Daemon(
+            data=folder / "data", environment=environment(**checkpoints), seconds=120
+        ) as again,
         again.connect() as client,
     ):
-        after_start = {i: client.session(i).snapshot(transient=True).sha256 for i in before_stop}
-        report.equal(after_start, before_stop, "sessions after a restart")
-        fresh = client.create_session(client.load(PILE, name="pile.xml"), worlds=2, device="gpu:0")
-        report.check(fresh.step(5).steps == 5, "the card works again")
+        ready_at = time.monotonic()
+        report.equal(set(devices(client).values()), {"gpu:0", "gpu:1"}, "cards of the sessions")
+        steps = {i: int(client.session(i).state().steps) for i in ids}
+        repeated = [acknowledged[i] - steps[i] for i in ids]
+        furthest = max(steps.values())
+        digests = set()
+        for session_id in ids:
+            session = client.session(session_id)
+            if steps[session_id] < furthest:
+                session.step(furthest - steps[session_id])
+            digests.add(session.snapshot(transient=True).sha256)
+        report.equal(len(digests), 1, "states of all sessions at the same step")
+        report.check(all(r >= 0 for r in repeated), f"steps to repeat: {repeated}")
+        rates = [acknowledged[i] / (lost_at - callers[0].began) for i in ids]
+        report.check(
+            all(r <= 6 * rate for r, rate in zip(repeated, rates, strict=True)),
+            f"steps to repeat, {repeated}, at {min(rates):.0f} steps/s and a checkpoint a second",
+        )
+        print(
+            f"card lost: the daemon ended after {ended_at - lost_at:.2f} s, the next one was ready "
+            f"{ready_at - ended_at:.2f} s later; of {min(acknowledged.values())} to "
+            f"{max(acknowledged.values())} steps {min(repeated)} to {max(repeated)} are repeated",
+            flush=True,
+        )
 
 
 def number_of_cards() -> int:
@@ -233,7 +236,8 @@ def number_of_cards() -> int:
         with tribo.Daemon(environment=environment(), seconds=120) as daemon:
             with daemon.connect() as client:
                 return sum(d.name.startswith("gpu") for d in client.server_info().devices)
-    except Exception:  # no card: it does not start
+    except tribo.UnavailableError as error:  # it does not start without a card
+        print(error, flush=True)
         return 0
 
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,18 +19,21 @@ tb_backend tb_backend_plugin;
 
 enum { CARDS = 8, POLL_NS = 1000000 };
 
-static const char FAULT[] = ".version 7.0\n"
-                            ".target sm_70\n"
-                            ".address_size 64\n"
-                            ".visible .entry fault()\n"
-                            "{\n"
-                            "    .reg .b64 %address;\n"
-                            "    .reg .b32 %value;\n"
-                            "    mov.u64 %address, 64;\n"
-                            "    mov.u32 %value, 1;\n"
-                            "    st.global.u32 [%address], %value;\n"
-                            "    ret;\n"
-                            "}\n";
+#define KERNEL(body)                                                                               \
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry fault()\n{\n" body             \
+    "    ret;\n}\n"
+
+/* by name, TRIBO_TEST_FAULT; the first where it is not set */
+static const struct {
+    const char *name, *code;
+} FAULTS[] = {
+    {"address", KERNEL("    .reg .b64 %address;\n"
+                       "    .reg .b32 %value;\n"
+                       "    mov.u64 %address, 64;\n"
+                       "    mov.u32 %value, 1;\n"
+                       "    st.global.u32 [%address], %value;\n")},
+    {"trap", KERNEL("    trap;\n")},
+};
 
 /* The driver's functions, which no header here declares. */
 typedef struct {
@@ -66,6 +70,14 @@ static bool open_driver(driver_calls *d)
     return true;
 }
 
+static const char *fault_code(void)
+{
+    const char *name = getenv("TRIBO_TEST_FAULT");
+    for (size_t i = 0; name != NULL && i < sizeof FAULTS / sizeof FAULTS[0]; i++)
+        if (strcmp(name, FAULTS[i].name) == 0) return FAULTS[i].code;
+    return FAULTS[0].code;
+}
+
 static void kill_card(const driver_calls *d, int card)
 {
     int device = 0;
@@ -73,7 +85,7 @@ static void kill_card(const driver_calls *d, int card)
     int result = d->device(&device, card);
     if (result == 0) result = d->retain(&context, device);
     if (result == 0) result = d->set_current(context);
-    if (result == 0) result = d->load(&module, FAULT);
+    if (result == 0) result = d->load(&module, fault_code());
     if (result == 0) result = d->function(&function, module, "fault");
     if (result == 0) result = d->launch(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
     if (result == 0) result = d->synchronize();
