@@ -2,6 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "penalty/broad.h"
 #include "penalty/intervals.h"
@@ -154,7 +157,13 @@ tb_status tb_broad_morton(tb_broad *b, const double *boxes, int32_t count, doubl
 
 /* A box is large if its extent is above this multiple of the mean; so many may be. */
 #define LARGE 4.0
-enum { MOST_LARGE = 16, SWEEP_BINS = 1 << RADIX_BITS };
+enum { MOST_LARGE = 16, SWEEP_BINS = 1 << 11, SMALL_GROUP = 48 };
+
+/* A box in the order of the sweep, in a cache line of its own. */
+typedef struct row_box {
+    double ends[6]; /* m: upper corner, then the lower one with its sign turned */
+    uint32_t low, high, box;
+} row_box;
 
 /* Rows of boxes run along axis 0 of `axes`; a row holds the boxes whose lower corner lies in it, and is
  * at least as high and wide as the largest box, so that only neighbouring rows meet. */
@@ -162,40 +171,84 @@ typedef struct rows {
     int axes[3];
     double lower[3], per_metre[3]; /* by axis: of the world; bins, rows and layers per m */
     int32_t across, layers;
-    uint32_t reach;             /* bins: the largest box */
-    uint32_t *low, *high, *row; /* boxes: bins of both ends; row */
-    uint32_t *order, *spare;    /* boxes that are not large, by row and bin */
-    uint32_t *first;            /* rows + 1: in order */
-    int32_t count;              /* in order */
+    uint32_t reach;          /* bins: the largest box */
+    uint32_t *low, *row;     /* boxes: bin of the lower end; row */
+    uint32_t *order, *spare; /* boxes that are not large, by row and bin */
+    uint32_t *first;         /* rows + 1: in order */
+    row_box *sorted;         /* in order */
+    int32_t count;           /* in order */
     int32_t large[MOST_LARGE], number_of_large;
 } rows;
+
+/* The least and the greatest of every number of some boxes. */
+typedef struct box_range {
+#ifdef __SSE2__
+    __m128d least[3], most[3];
+#else
+    double least[6], most[6];
+#endif
+} box_range;
+
+static inline void add_to_range(box_range *r, const double *b)
+{
+#ifdef __SSE2__
+    for (int k = 0; k < 3; k++) {
+        const __m128d x = _mm_loadu_pd(b + 2 * k);
+        r->least[k] = _mm_min_pd(x, r->least[k]);
+        r->most[k] = _mm_max_pd(x, r->most[k]);
+    }
+#else
+    for (int k = 0; k < 6; k++) {
+        r->least[k] = b[k] < r->least[k] ? b[k] : r->least[k];
+        r->most[k] = b[k] > r->most[k] ? b[k] : r->most[k];
+    }
+#endif
+}
+
+/* Measures the boxes whose extents are not above a limit: lower corner, upper corner, largest extents. Returns
+ * the sum of the largest extents of all; lists those above the limit. */
+static double measure_boxes(rows *r, const double *boxes, int32_t count, double limit,
+                            double upper[3], double widest[3])
+{
+    double wide[3] = {0, 0, 0}, sum = 0, ends[6];
+    box_range range;
+    for (int k = 0; k < 6; k++) ends[k] = INFINITY;
+    memcpy(range.least, ends, sizeof ends);
+    for (int k = 0; k < 6; k++) ends[k] = -INFINITY;
+    memcpy(range.most, ends, sizeof ends);
+    r->number_of_large = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const double *b = boxes + 6 * (size_t)i;
+        const double x = b[3] - b[0], y = b[4] - b[1], z = b[5] - b[2];
+        double extent = x > y ? x : y;
+        extent = z > extent ? z : extent;
+        sum += extent;
+        if (extent > limit) {
+            if (r->number_of_large < MOST_LARGE) r->large[r->number_of_large] = i;
+            r->number_of_large++;
+            continue;
+        }
+        wide[0] = x > wide[0] ? x : wide[0];
+        wide[1] = y > wide[1] ? y : wide[1];
+        wide[2] = z > wide[2] ? z : wide[2];
+        add_to_range(&range, b);
+    }
+    memcpy(r->lower, range.least, sizeof r->lower);
+    memcpy(ends, range.most, sizeof ends);
+    memcpy(upper, ends + 3, 3 * sizeof *upper);
+    memcpy(widest, wide, sizeof wide);
+    return sum;
+}
 
 /* False if too many boxes are large. */
 static bool measure_rows(rows *r, const double *boxes, int32_t count)
 {
-    double upper[3], widest[3] = {0, 0, 0}, sum = 0;
-    for (int k = 0; k < 3; k++) r->lower[k] = INFINITY, upper[k] = -INFINITY;
-    for (int32_t i = 0; i < count; i++) {
-        const double *b = boxes + 6 * (size_t)i;
-        double extent = 0;
-        for (int k = 0; k < 3; k++) extent = b[3 + k] - b[k] > extent ? b[3 + k] - b[k] : extent;
-        sum += extent;
-    }
+    double upper[3], widest[3];
+    const double sum = measure_boxes(r, boxes, count, INFINITY, upper, widest);
     const double limit = LARGE * sum / count;
-    for (int32_t i = 0; i < count; i++) {
-        const double *b = boxes + 6 * (size_t)i;
-        const double extent[3] = {b[3] - b[0], b[4] - b[1], b[5] - b[2]};
-        if (extent[0] > limit || extent[1] > limit || extent[2] > limit) {
-            if (r->number_of_large == MOST_LARGE) return false;
-            r->large[r->number_of_large++] = i;
-            continue;
-        }
-        for (int k = 0; k < 3; k++) {
-            widest[k] = extent[k] > widest[k] ? extent[k] : widest[k];
-            r->lower[k] = b[k] < r->lower[k] ? b[k] : r->lower[k];
-            upper[k] = b[k] > upper[k] ? b[k] : upper[k];
-        }
-    }
+    if (widest[0] > limit || widest[1] > limit || widest[2] > limit)
+        measure_boxes(r, boxes, count, limit, upper, widest);
+    if (r->number_of_large > MOST_LARGE) return false;
     /* sweep along the longest axis */
     double size[3];
     for (int k = 0; k < 3; k++) size[k] = upper[k] > r->lower[k] ? upper[k] - r->lower[k] : 0;
@@ -225,13 +278,14 @@ static bool measure_rows(rows *r, const double *boxes, int32_t count)
 static bool take_numbers(tb_broad *b, rows *r, int32_t count)
 {
     const size_t boxes = (size_t)count, all = (size_t)r->across * (size_t)r->layers;
-    uint32_t *grown =
-        tb_grow(b->numbers, (int32_t)(5 * boxes + all + 2), &b->number_capacity, sizeof *grown);
+    const size_t wide = sizeof(row_box) / sizeof(uint32_t);
+    uint32_t *grown = tb_grow(b->numbers, (int32_t)((wide + 4) * boxes + all + 1),
+                              &b->number_capacity, sizeof *grown);
     if (!grown) return false;
     b->numbers = grown;
-    r->low = grown;
-    r->high = r->low + boxes;
-    r->row = r->high + boxes;
+    r->sorted = (row_box *)(void *)grown;
+    r->low = grown + wide * boxes;
+    r->row = r->low + boxes;
     r->order = r->row + boxes;
     r->spare = r->order + boxes;
     r->first = r->spare + boxes;
@@ -253,6 +307,10 @@ static void sort_by(const uint32_t *number, const uint32_t *from, uint32_t *to, 
 static void sort_rows(rows *r, const double *boxes, int32_t count)
 {
     uint32_t bins[SWEEP_BINS + 1];
+    const int along = r->axes[0], across = r->axes[1], up = r->axes[2];
+    const double lower[3] = {r->lower[along], r->lower[across], r->lower[up]};
+    const double per_metre[3] = {r->per_metre[0], r->per_metre[1], r->per_metre[2]};
+    const uint32_t number_across = (uint32_t)r->across;
     int32_t large = 0;
     r->count = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -261,54 +319,136 @@ static void sort_rows(rows *r, const double *boxes, int32_t count)
             continue;
         }
         const double *b = boxes + 6 * (size_t)i;
-        double x[3];
-        for (int k = 0; k < 3; k++) x[k] = (b[r->axes[k]] - r->lower[r->axes[k]]) * r->per_metre[k];
-        const double end = (b[3 + r->axes[0]] - r->lower[r->axes[0]]) * r->per_metre[0];
-        r->low[i] = (uint32_t)x[0];
-        r->high[i] = (uint32_t)end;
-        r->row[i] = (uint32_t)x[2] * (uint32_t)r->across + (uint32_t)x[1];
+        const double x = (b[along] - lower[0]) * per_metre[0],
+                     y = (b[across] - lower[1]) * per_metre[1],
+                     z = (b[up] - lower[2]) * per_metre[2];
+        r->low[i] = (uint32_t)x;
+        r->row[i] = (uint32_t)z * number_across + (uint32_t)y;
         r->spare[r->count++] = (uint32_t)i;
     }
     sort_by(r->low, r->spare, r->order, r->count, bins, SWEEP_BINS);
     sort_by(r->row, r->order, r->spare, r->count, r->first,
             (uint32_t)r->across * (uint32_t)r->layers);
-    uint32_t *swap = r->order;
-    r->order = r->spare, r->spare = swap;
+    for (int32_t i = 0; i < r->count; i++) {
+        row_box *to = &r->sorted[i];
+        const double *b = boxes + 6 * (size_t)r->spare[i];
+        for (int k = 0; k < 3; k++) to->ends[k] = b[3 + k], to->ends[3 + k] = -b[k];
+        to->box = r->spare[i];
+        to->low = r->low[to->box];
+        to->high = (uint32_t)((b[3 + along] - lower[0]) * per_metre[0]);
+    }
+}
+
+/* The lower corner of a box and its upper corner with its sign turned. No number of them is above its
+ * counterpart in another box's `ends` exactly when the boxes meet. */
+typedef struct row_starts {
+#ifdef __SSE2__
+    __m128d x[3];
+#else
+    double x[6];
+#endif
+} row_starts;
+
+static inline row_starts starts_of(const row_box *a)
+{
+    const double *e = a->ends;
+#ifdef __SSE2__
+    return (row_starts){
+        {_mm_set_pd(-e[4], -e[3]), _mm_set_pd(-e[0], -e[5]), _mm_set_pd(-e[2], -e[1])}};
+#else
+    return (row_starts){{-e[3], -e[4], -e[5], -e[0], -e[1], -e[2]}};
+#endif
+}
+
+/* All six comparisons at once, since none of them can be foretold. */
+static inline bool starts_meet(const row_starts *a, const row_box *b)
+{
+#ifdef __SSE2__
+    const __m128d x = _mm_cmple_pd(a->x[0], _mm_loadu_pd(b->ends)),
+                  y = _mm_cmple_pd(a->x[1], _mm_loadu_pd(b->ends + 2)),
+                  z = _mm_cmple_pd(a->x[2], _mm_loadu_pd(b->ends + 4));
+    return _mm_movemask_pd(_mm_and_pd(_mm_and_pd(x, y), z)) == 3;
+#else
+    int meet = 1;
+    for (int k = 0; k < 6; k++) meet &= a->x[k] <= b->ends[k];
+    return meet;
+#endif
 }
 
 /* Pairs of the boxes of one row with those of a neighbour, whose sweep begins where it last did. */
-static bool sweep(tb_broad *b, const rows *r, const double *boxes, uint32_t own, uint32_t other)
+static bool sweep(tb_broad *b, const rows *r, uint32_t own, uint32_t other)
 {
-    uint32_t begin = r->first[other];
-    const uint32_t end = r->first[other + 1];
-    for (uint32_t i = r->first[own]; i < r->first[own + 1]; i++) {
-        const uint32_t a = r->order[i];
+    const row_box *at = r->sorted + r->first[other];
+    const row_box *const end = r->sorted + r->first[other + 1], *const last =
+                                                                    r->sorted + r->first[own + 1];
+    const uint32_t reach = r->reach;
+    uint64_t *pairs = b->pairs;
+    int32_t count = b->number_of_pairs, room = b->pair_capacity;
+    for (const row_box *a = r->sorted + r->first[own]; a < last; a++) {
+        const row_starts starts = starts_of(a);
+        const uint32_t high = a->high;
+        const uint64_t x = a->box;
         if (own == other)
-            begin = i + 1;
+            at = a + 1;
         else
-            while (begin < end && r->low[r->order[begin]] + r->reach < r->low[a]) begin++;
-        for (uint32_t k = begin; k < end && r->low[r->order[k]] <= r->high[a]; k++)
-            if (tb_boxes_meet(boxes + 6 * (size_t)a, boxes + 6 * (size_t)r->order[k]) &&
-                !add_pair(b, a, r->order[k]))
-                return false;
+            while (at < end && at->low + reach < a->low) at++;
+        for (const row_box *k = at; k < end && k->low <= high; k++) {
+            if (!starts_meet(&starts, k)) continue;
+            if (count == room) {
+                if (!grow_both(&b->pairs, &b->spare_pairs, count + 1, &b->pair_capacity))
+                    return false;
+                pairs = b->pairs;
+                room = b->pair_capacity;
+            }
+            const uint64_t y = k->box;
+            pairs[count++] = x < y ? x << 32 | y : y << 32 | x;
+        }
     }
+    b->number_of_pairs = count;
     return true;
 }
 
-static bool sweep_rows(tb_broad *b, const rows *r, const double *boxes)
+static bool sweep_rows(tb_broad *b, const rows *r)
 {
     bool fits = true;
     for (int32_t z = 0; z < r->layers; z++)
         for (int32_t y = 0; y < r->across && fits; y++) {
             const uint32_t own = (uint32_t)(z * r->across + y);
             if (r->first[own] == r->first[own + 1]) continue;
-            fits = sweep(b, r, boxes, own, own);
-            if (y + 1 < r->across) fits = fits && sweep(b, r, boxes, own, own + 1);
+            fits = sweep(b, r, own, own);
+            if (y + 1 < r->across) fits = fits && sweep(b, r, own, own + 1);
             for (int32_t x = y - 1; x <= y + 1 && z + 1 < r->layers; x++)
                 if (x >= 0 && x < r->across)
-                    fits = fits && sweep(b, r, boxes, own, (uint32_t)((z + 1) * r->across + x));
+                    fits = fits && sweep(b, r, own, (uint32_t)((z + 1) * r->across + x));
         }
     return fits;
+}
+
+/* Sorts pairs by their first box, a group a box, and the few of a group among each other. */
+static void sort_pairs_of_rows(tb_broad *b, uint32_t *first, int32_t boxes)
+{
+    const int32_t count = b->number_of_pairs;
+    uint32_t most = 0;
+    uint64_t *const found = b->pairs, *const pairs = b->spare_pairs;
+    memset(first, 0, ((size_t)boxes + 1) * sizeof *first);
+    for (int32_t i = 0; i < count; i++) first[(found[i] >> 32) + 1]++;
+    for (int32_t k = 0; k < boxes; k++) {
+        most = first[k + 1] > most ? first[k + 1] : most;
+        first[k + 1] += first[k];
+    }
+    if (most > SMALL_GROUP) {
+        tb_broad_sort(&b->pairs, &b->spare_pairs, NULL, NULL, count);
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) pairs[first[found[i] >> 32]++] = found[i];
+    for (int32_t i = 1; i < count; i++) {
+        const uint64_t pair = pairs[i];
+        int32_t at = i;
+        for (; at > 0 && pairs[at - 1] > pair; at--) pairs[at] = pairs[at - 1];
+        pairs[at] = pair;
+    }
+    b->spare_pairs = found;
+    b->pairs = pairs;
 }
 
 tb_status tb_broad_rows(tb_broad *b, const double *boxes, int32_t count, bool *fits,
@@ -320,7 +460,7 @@ tb_status tb_broad_rows(tb_broad *b, const double *boxes, int32_t count, bool *f
     if (count == 0 || !*fits) return TB_OK;
     if (!take_numbers(b, &r, count)) return tb_fail_memory(error, 0, "rows of boxes");
     sort_rows(&r, boxes, count);
-    bool room = sweep_rows(b, &r, boxes);
+    bool room = sweep_rows(b, &r);
     for (int32_t k = 0; k < r.number_of_large && room; k++)
         for (int32_t i = 0; i < count && room; i++) {
             /* two large boxes meet once: at the one with the lower number */
@@ -330,7 +470,7 @@ tb_status tb_broad_rows(tb_broad *b, const double *boxes, int32_t count, bool *f
                 room = add_pair(b, (uint64_t)r.large[k], (uint64_t)i);
         }
     if (!room) return tb_fail_memory(error, 0, "pairs of boxes");
-    tb_broad_sort(&b->pairs, &b->spare_pairs, NULL, NULL, b->number_of_pairs);
+    if (b->number_of_pairs > 0) sort_pairs_of_rows(b, r.low, count);
     return TB_OK;
 }
 
