@@ -267,7 +267,7 @@ case " $* " in
         python3 -m venv "$environment"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check setuptools wheel \
             grpcio grpcio-tools protobuf numpy typing_extensions cffi gymnasium pandas pytest \
-            pytest-asyncio torch 'jax[cpu]' stable-baselines3 trimesh scipy coacd viser
+            pytest-asyncio torch 'jax[cpu]' stable-baselines3 trimesh scipy coacd ezdxf viser
         touch "$environment/complete"
     fi
     ;;
