@@ -5,10 +5,9 @@
 #include "modelica/card/kernels.h"
 #include "modelica/function.h"
 
-/* The kernel of a product by tiles. */
+/* The kernels of a product by tiles, as tb_mo_tiles lists them; NULL for those that the card lacks. */
 typedef struct mo_tiled {
-    cu_handle handle;
-    unsigned threads;
+    cu_handle handle[MO_TILES];
 } mo_tiled;
 
 /* Kernels of a function and of those that it calls; by the program's index, or NULL. */

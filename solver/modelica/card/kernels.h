@@ -10,9 +10,19 @@ enum {
     MO_KERNEL_ARRAYS = 40,
     MO_KERNEL_SCALARS = 64,
     MO_BLOCK = 256,
-    MO_TILE = 64,
-    MO_TENSOR_THREADS = 128
+    MO_TILES = 5
 };
+
+/* A kernel for products of matrices: rows and columns of a block's tile, its threads, strips of the factors
+ * in shared memory. */
+typedef struct mo_tile {
+    const char *prefix; /* of the kernel's name */
+    bool tensor;        /* by tensor cores, in an order of theirs */
+    int rows, columns, threads, stages;
+    double cost; /* of an element, beside that of the largest tile of the kind */
+} mo_tile;
+extern const mo_tile tb_mo_tiles[MO_TILES];
+
 enum { MO_FOLD_THREADS = 512, MO_RESULT_WORD = 8, MO_BRANCHES = 64, MO_JOINS = 5 };
 /* Sweeps: rows and columns of each array in a block's shared memory, threads of the block, reach of a
  * stencil, and most rounds of a launch. */
@@ -41,8 +51,8 @@ void tb_mo_list_kernels(const mo_function *f, mo_kernel *kernels);
 void tb_mo_reach(const mo_function *f, bool *reached);
 /* Finds out whether a kernel is a product of matrices: product.c. */
 void tb_mo_find_product(const mo_function *f, mo_kernel *kernel);
-/* The kernel t0 of a product, by tiles in shared memory, beside k0; and m0, by tensor cores, of a
- * function whose sums may be reordered. */
+/* The kernels t0, u0, ... of a product, by tiles in shared memory, beside k0: those by tensor cores for a
+ * function whose sums may be reordered, if the card has them. */
 void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
 /* The kernel r0 of a reduction; its results stand behind the failure. */
 void tb_mo_emit_fold(mo_emit *e, const mo_function *f, const mo_kernel *kernel);

@@ -195,13 +195,35 @@ static void fill(const mo_frame *frame, const mo_kernel *k, unsigned char *at)
 /* Whether a product reads and writes inside of its matrices alone, so that tiles need no checks. */
 static bool fits_tiles(mo_run *run, mo_frame *frame, const mo_kernel *k, const mo_parameters *p)
 {
-    if (k->product == NULL || p->from[0] != 1 || p->from[1] != 1 || p->total < MO_TILE * MO_TILE)
-        return false;
+    enum { FEWEST = 32 * 32 };
+    if (k->product == NULL || p->from[0] != 1 || p->from[1] != 1 || p->total < FEWEST) return false;
     const int64_t depth = tb_mo_evaluate_integer(run, frame, k->product->limit);
     const mo_array *x = frame->slot[k->left].array, *y = frame->slot[k->right].array;
     const mo_array *z = frame->slot[k->result].array;
     return p->to[0] <= x->size[0] && depth <= x->size[1] && depth <= y->size[0] &&
            p->to[1] <= y->size[1] && p->to[0] <= z->size[0] && p->to[1] <= z->size[1];
+}
+
+static int64_t blocks_of(const mo_tile *tile, const mo_parameters *p)
+{
+    return ((p->to[0] + tile->rows - 1) / tile->rows) *
+           ((p->to[1] + tile->columns - 1) / tile->columns);
+}
+
+/* The tile by which the card takes least time: as many rounds of blocks as its processors need. */
+static int choose_tile(const mo_driver *d, const mo_tiled *tiled, const mo_parameters *p)
+{
+    double least = 0;
+    int best = -1;
+    for (int q = 0; q < MO_TILES; q++) {
+        const mo_tile *tile = &tb_mo_tiles[q];
+        const int64_t rounds = (blocks_of(tile, p) + d->processors - 1) / d->processors;
+        const double cost = (double)rounds * tile->rows * tile->columns * tile->cost;
+        if (tiled->handle[q] == NULL || (best >= 0 && cost >= least)) continue;
+        best = q;
+        least = cost;
+    }
+    return best;
 }
 
 static int64_t most_rounds(const mo_run *run)
@@ -267,9 +289,10 @@ static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle f
         threads = MO_FOLD_THREADS;
     }
     if (fits_tiles(run, frame, k, p)) {
-        blocks = ((p->to[0] + MO_TILE - 1) / MO_TILE) * ((p->to[1] + MO_TILE - 1) / MO_TILE);
-        function = tiled->handle;
-        threads = tiled->threads;
+        const int tile = choose_tile(d, tiled, p);
+        blocks = blocks_of(&tb_mo_tiles[tile], p);
+        function = tiled->handle[tile];
+        threads = (unsigned)tb_mo_tiles[tile].threads;
     }
     void *parameters[] = {p};
     if (d->cuLaunchKernel(function, (unsigned)(blocks < 1 << 22 ? blocks : 1 << 22), 1, 1, threads,

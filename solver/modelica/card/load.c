@@ -71,15 +71,16 @@ static tb_status find_kernel(mo_driver *driver, mo_loaded *loaded, const mo_func
     }
     if (kernel->product == NULL) return TB_OK;
     mo_tiled *tiled = &loaded->tiled[f->index][k];
-    /* a card without tensor cores of this kind has no m0 */
-    snprintf(name, sizeof name, "m%d", kernel->number);
-    tiled->threads = MO_TENSOR_THREADS;
-    if (f->reorder && driver->cuModuleGetFunction(&tiled->handle, loaded->module, name) == 0)
-        return TB_OK;
-    snprintf(name, sizeof name, "t%d", kernel->number);
-    tiled->threads = MO_BLOCK;
-    if (driver->cuModuleGetFunction(&tiled->handle, loaded->module, name) != 0)
-        return tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
+    /* a card has either those by tensor cores or the others */
+    bool any = false;
+    for (int q = 0; q < MO_TILES; q++) {
+        if (tb_mo_tiles[q].tensor && !f->reorder) continue;
+        snprintf(name, sizeof name, "%s%d", tb_mo_tiles[q].prefix, kernel->number);
+        if (driver->cuModuleGetFunction(&tiled->handle[q], loaded->module, name) != 0)
+            tiled->handle[q] = NULL;
+        any = any || tiled->handle[q] != NULL;
+    }
+    if (!any) return tb_fail(error, TB_INTERNAL, "generated code lacks a product");
     return TB_OK;
 }
 

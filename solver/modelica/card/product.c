@@ -1,7 +1,9 @@
-/* Products of matrices by tiles: a block computes MO_TILE x MO_TILE elements from strips of both factors in
- * shared memory. Each element is summed in the order of the source, a product and a sum at a time, 4 x 4
- * elements a thread, so that the bytes are those of the plain loop. In a function with the annotation
+/* Products of matrices by tiles: a block computes a tile of elements from strips of both factors in shared
+ * memory. Each element is summed in the order of the source, a product and a sum at a time, some elements a
+ * thread, so that the bytes are those of the plain loop. In a function with the annotation
  * __Tribod_reorder = true the tensor cores do it, which fuse a product with its sum and choose the order. */
+#include <math.h>
+
 #include "modelica/card/kernels.h"
 
 static bool is_variable(const mo_x *x, int32_t variable)
@@ -34,7 +36,8 @@ void tb_mo_find_product(const mo_function *f, mo_kernel *kernel)
     const int32_t i = nest->nest[0]->variable, j = nest->nest[1]->variable, k = loop->variable;
     const int32_t total = start->variable;
     const mo_s *sum = loop->body;
-    if (start->value->op != MO_X_CONSTANT || f->variables[total].base != MO_T_REAL ||
+    /* a sum that begins at -0 could stay there, which the zeros beyond a matrix would change */
+    if (start->value->op != MO_X_CONSTANT || signbit(start->value->real) || f->variables[total].base != MO_T_REAL ||
         f->variables[store->variable].base != MO_T_REAL || !is_variable(store->value, total) ||
         !is_variable(store->subscript[0], i) || !is_variable(store->subscript[1], j))
         return;
@@ -54,86 +57,111 @@ void tb_mo_find_product(const mo_function *f, mo_kernel *kernel)
 }
 
 /* clang-format off */
-/* The tiles of both kinds: the strips that follow are read while those in shared memory are used. X, Y and
- * Z are left, right and result, m x n elements of depth products; T threads, K products a strip. */
-static const char TILES[] =
-    "#define MO_STRIP 16\n"
-    "#define MO_TILES(T) \\\n"
-    "    const mo_int m = p.to[0], n = p.to[1], lx = X->size[1], ly = Y->size[1], lz = Z->size[1]; \\\n"
-    "    const double *const x = (const double *)X->data, *const y = (const double *)Y->data; \\\n"
-    "    double *const z = (double *)Z->data; \\\n"
-    "    const int columns = (int)((n + 63) / 64), t = threadIdx.x; \\\n"
-    "    const mo_int i0 = (mo_int)(blockIdx.x / columns) * 64; \\\n"
-    "    const mo_int j0 = (mo_int)(blockIdx.x % columns) * 64; \\\n"
-    "    double na[1024 / T], nb[1024 / T];\n"
-    "#define MO_READ(T, k0) \\\n"
-    "    _Pragma(\"unroll\") for (int q = 0; q < 1024 / T; q++) { \\\n"
-    "        const int e = t + T * q, r = e / 16, k = e % 16, l = e / 64, s = e % 64; \\\n"
-    "        na[q] = i0 + r < m && k0 + k < depth ? x[(i0 + r) * lx + k0 + k] : 0; \\\n"
-    "        nb[q] = j0 + s < n && k0 + l < depth ? y[(k0 + l) * ly + j0 + s] : 0; }\n";
-static const char IN_ORDER[] =
-    "    __shared__ double a[2][16][66], b[2][16][64];\n"
-    "    MO_TILES(256)\n"
-    "    const int tx = t % 16, ty = t / 16;\n"
-    "    double c[4][4];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
-    "        _Pragma(\"unroll\") for (int j = 0; j < 4; j++) c[i][j] = c0;\n"
-    "    MO_READ(256, 0)\n"
-    "    int w = 0;\n"
-    "    for (mo_int k0 = 0; k0 < depth; k0 += 16, w ^= 1) {\n"
-    "        _Pragma(\"unroll\") for (int q = 0; q < 4; q++) {\n"
-    "            const int e = t + 256 * q;\n"
-    "            a[w][e % 16][e / 16] = na[q], b[w][e / 64][e % 64] = nb[q];\n"
+/* Strips of both factors, 16 products deep, on their way into shared memory while earlier ones are used. X, Y
+ * and Z are left, right and result, m x n elements of depth products; MO_ROWS x MO_COLUMNS of them are the
+ * block's, which has MO_COUNT threads and MO_STAGES strips. Elements outside of a matrix are 0: a sum that
+ * began at 0 does not change by them. Where the low bits of a row turn the columns, the lanes of a warp read
+ * from different banks. Pairs of elements are fetched at once where rows begin at even elements. */
+static const char FETCH[] =
+    "#ifndef MO_FETCH\n#define MO_FETCH\n"
+    "#if __CUDA_ARCH__ >= 800\n"
+    "MO_FN void mo_fetch(double *to, const double *from, int bytes)\n"
+    "{ asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" ::\n"
+    "    \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
+    "MO_FN void mo_fetch_pair(double *to, const double *from, int bytes)\n"
+    "{ asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\n"
+    "    \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
+    "#define MO_SENT asm volatile(\"cp.async.commit_group;\" ::: \"memory\")\n"
+    "#define MO_ARRIVED(left) asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(left) : \"memory\")\n"
+    "#else\n"
+    "MO_FN void mo_fetch(double *to, const double *from, int bytes) { *to = bytes > 0 ? *from : 0; }\n"
+    "MO_FN void mo_fetch_pair(double *to, const double *from, int bytes)\n"
+    "{ mo_fetch(to, from, bytes); mo_fetch(to + 1, from + 1, bytes - 8); }\n"
+    "#define MO_SENT\n#define MO_ARRIVED(left)\n"
+    "#endif\n"
+    "MO_FN void mo_fetch_two(double *to, const double *base, mo_int at, mo_int count, bool pairs)\n"
+    "{\n"
+    "    const int bytes = count >= 2 ? 16 : count == 1 ? 8 : 0;\n"
+    "    const double *const from = bytes > 0 ? base + at : base;\n"
+    "    if (pairs) { mo_fetch_pair(to, from, bytes); return; }\n"
+    "    mo_fetch(to, from, bytes < 8 ? bytes : 8);\n"
+    "    mo_fetch(to + 1, bytes > 8 ? from + 1 : base, bytes - 8 > 0 ? 8 : 0);\n"
+    "}\n"
+    "#endif\n";
+static const char STRIPS[] =
+    "    __shared__ __align__(16) double a[MO_STAGES][MO_ROWS][16], b[MO_STAGES][16][MO_COLUMNS];\n"
+    "    const mo_int m = p.to[0], n = p.to[1], lx = X->size[1], ly = Y->size[1], lz = Z->size[1];\n"
+    "    const double *const x = (const double *)X->data, *const y = (const double *)Y->data;\n"
+    "    double *const z = (double *)Z->data;\n"
+    "    const int columns = (int)((n + MO_COLUMNS - 1) / MO_COLUMNS), t = threadIdx.x;\n"
+    "    const mo_int i0 = (mo_int)(blockIdx.x / columns) * MO_ROWS;\n"
+    "    const mo_int j0 = (mo_int)(blockIdx.x % columns) * MO_COLUMNS;\n"
+    "    const int strips = (int)((depth + 15) / 16);\n"
+    "    const bool pairs = ((lx | ly) & 1) == 0;\n"
+    "    const auto fetch = [&](int strip, int stage) {\n"
+    "        const mo_int k0 = (mo_int)strip * 16;\n"
+    "        _Pragma(\"unroll\") for (int e = t; e < MO_ROWS * 8; e += MO_COUNT) {\n"
+    "            const int r = e / 8, k = e % 8 * 2;\n"
+    "            mo_fetch_two(&a[stage][r][k ^ (r & 3) << 2], x, (i0 + r) * lx + k0 + k,\n"
+    "                         i0 + r < m ? depth - k0 - k : 0, pairs);\n"
     "        }\n"
+    "        _Pragma(\"unroll\") for (int e = t; e < MO_COLUMNS * 8; e += MO_COUNT) {\n"
+    "            const int k = e / (MO_COLUMNS / 2), s = e % (MO_COLUMNS / 2) * 2;\n"
+    "            mo_fetch_two(&b[stage][k][s ^ (k & 3) << 2], y, (k0 + k) * ly + j0 + s,\n"
+    "                         k0 + k < depth ? n - j0 - s : 0, pairs);\n"
+    "        }\n"
+    "    };\n"
+    "    for (int s = 0; s < MO_STAGES - 1; s++) { if (s < strips) fetch(s, s); MO_SENT; }\n";
+/* The begin of a round over strip s in stage w: it has arrived, and the stage of the one before it, which all
+ * threads have left, takes another. */
+static const char ROUND[] =
+    "    for (int s = 0, w = 0; s < strips; s++, w = w + 1 == MO_STAGES ? 0 : w + 1) {\n"
+    "        MO_ARRIVED(MO_STAGES - 2);\n"
     "        __syncthreads();\n"
-    "        if (k0 + 16 < depth) MO_READ(256, k0 + 16)\n"
-    "        const int top = depth - k0 < 16 ? (int)(depth - k0) : 16;\n"
-    "        if (top == 16) {\n"
-    "            _Pragma(\"unroll\") for (int k = 0; k < 16; k++)\n"
-    "                _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
-    "                    _Pragma(\"unroll\") for (int j = 0; j < 4; j++)\n"
-    "                        c[i][j] = c[i][j] + a[w][k][ty * 4 + i] * b[w][k][tx + 16 * j];\n"
-    "        } else {\n"
-    "            for (int k = 0; k < top; k++)\n"
-    "                _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
-    "                    _Pragma(\"unroll\") for (int j = 0; j < 4; j++)\n"
-    "                        c[i][j] = c[i][j] + a[w][k][ty * 4 + i] * b[w][k][tx + 16 * j];\n"
-    "        }\n"
+    "        if (s + MO_STAGES - 1 < strips) fetch(s + MO_STAGES - 1, w == 0 ? MO_STAGES - 1 : w - 1);\n"
+    "        MO_SENT;\n";
+/* 4 x MO_COLUMNS / 16 elements a thread, each summed in the order of the source. */
+static const char IN_ORDER[] =
+    "        _Pragma(\"unroll\") for (int k = 0; k < 16; k++)\n"
+    "            _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
+    "                _Pragma(\"unroll\") for (int j = 0; j < MO_COLUMNS / 16; j++)\n"
+    "                    c[i][j] = c[i][j] + a[w][ty * 4 + i][k ^ i << 2] *\n"
+    "                                            b[w][k][(tx + 16 * j) ^ (k & 3) << 2];\n"
     "    }\n"
     "    _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
-    "        _Pragma(\"unroll\") for (int j = 0; j < 4; j++)\n"
+    "        _Pragma(\"unroll\") for (int j = 0; j < MO_COLUMNS / 16; j++)\n"
     "            if (i0 + ty * 4 + i < m && j0 + tx + 16 * j < n)\n"
     "                z[(i0 + ty * 4 + i) * lz + j0 + tx + 16 * j] = c[i][j];\n"
     "}\n\n";
-/* Four warps, 32 x 32 elements each, by 16 x 8 x 8 products of the tensor cores (PTX ISA, mma.m16n8k8
- * of .f64): lane 4 g + h holds rows g and g + 8, columns 2 h and 2 h + 1 of the sums. */
+static const char IN_ORDER_BEGIN[] =
+    "    const int tx = t % 16, ty = t / 16;\n"
+    "    double c[4][MO_COLUMNS / 16];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
+    "        _Pragma(\"unroll\") for (int j = 0; j < MO_COLUMNS / 16; j++) c[i][j] = c0;\n";
+/* Warps of MO_HIGH x 16 by MO_WIDE x 8 elements, 2 x 2 of them side by side, and MO_GROUPS that share the depth
+ * of a strip. Products of 16 x 8 elements, 8 deep, are the tensor cores' (PTX ISA, mma.m16n8k8 of .f64): lane
+ * 4 g + h holds rows g and g + 8, columns 2 h and 2 h + 1 of the sums. The second group hands its sums to the
+ * first, so that the order is the same in each run. */
+static const char BY_TENSOR_CORES_BEGIN[] =
+    "    enum { MO_TALL = MO_ROWS / 32, MO_WIDE = MO_COLUMNS / 16, MO_GROUPS = MO_COUNT / 128 };\n"
+    "    const int g = t % 32 / 4, h = t % 4, group = t / 128;\n"
+    "    const int wi = t % 128 / 64 * 16 * MO_TALL, wj = t / 32 % 2 * 8 * MO_WIDE;\n"
+    "    double c[MO_TALL][MO_WIDE][4];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < MO_TALL; i++)\n"
+    "        _Pragma(\"unroll\") for (int j = 0; j < MO_WIDE; j++)\n"
+    "            _Pragma(\"unroll\") for (int q = 0; q < 4; q++) c[i][j][q] = group == 0 ? c0 : 0;\n";
 static const char BY_TENSOR_CORES[] =
-    "    __shared__ double a[2][64][20], b[2][16][68];\n"
-    "    MO_TILES(128)\n"
-    "    const int g = t % 32 / 4, h = t % 4, wi = t / 64 * 32, wj = t / 32 % 2 * 32;\n"
-    "    double c[2][4][4];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 2; i++)\n"
-    "        _Pragma(\"unroll\") for (int j = 0; j < 4; j++)\n"
-    "            _Pragma(\"unroll\") for (int q = 0; q < 4; q++) c[i][j][q] = c0;\n"
-    "    MO_READ(128, 0)\n"
-    "    int w = 0;\n"
-    "    for (mo_int k0 = 0; k0 < depth; k0 += 16, w ^= 1) {\n"
-    "        _Pragma(\"unroll\") for (int q = 0; q < 8; q++) {\n"
-    "            const int e = t + 128 * q;\n"
-    "            a[w][e / 16][e % 16] = na[q], b[w][e / 64][e % 64] = nb[q];\n"
-    "        }\n"
-    "        __syncthreads();\n"
-    "        if (k0 + 16 < depth) MO_READ(128, k0 + 16)\n"
-    "        _Pragma(\"unroll\") for (int k = 0; k < 16; k += 8) {\n"
-    "            double u[2][4], v[4][2];\n"
-    "            _Pragma(\"unroll\") for (int i = 0; i < 2; i++)\n"
+    "        _Pragma(\"unroll\") for (int k1 = 0; k1 < 16; k1 += 8 * MO_GROUPS) {\n"
+    "            const int k = k1 + 8 * group;\n"
+    "            double u[MO_TALL][4], v[MO_WIDE][2];\n"
+    "            _Pragma(\"unroll\") for (int i = 0; i < MO_TALL; i++)\n"
     "                _Pragma(\"unroll\") for (int q = 0; q < 4; q++)\n"
-    "                    u[i][q] = a[w][wi + 16 * i + g + 8 * (q % 2)][k + h + 4 * (q / 2)];\n"
-    "            _Pragma(\"unroll\") for (int j = 0; j < 4; j++)\n"
+    "                    u[i][q] = a[w][wi + 16 * i + g + 8 * (q % 2)][(k + h + 4 * (q / 2)) ^ (g & 3) << 2];\n"
+    "            _Pragma(\"unroll\") for (int j = 0; j < MO_WIDE; j++)\n"
     "                _Pragma(\"unroll\") for (int q = 0; q < 2; q++)\n"
-    "                    v[j][q] = b[w][k + h + 4 * q][wj + 8 * j + g];\n"
-    "            _Pragma(\"unroll\") for (int i = 0; i < 2; i++)\n"
-    "                _Pragma(\"unroll\") for (int j = 0; j < 4; j++)\n"
+    "                    v[j][q] = b[w][k + h + 4 * q][(wj + 8 * j + g) ^ h << 2];\n"
+    "            _Pragma(\"unroll\") for (int i = 0; i < MO_TALL; i++)\n"
+    "                _Pragma(\"unroll\") for (int j = 0; j < MO_WIDE; j++)\n"
     "                    asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 \"\n"
     "                        \"{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\"\n"
     "                        : \"+d\"(c[i][j][0]), \"+d\"(c[i][j][1]), \"+d\"(c[i][j][2]), \"+d\"(c[i][j][3])\n"
@@ -141,44 +169,79 @@ static const char BY_TENSOR_CORES[] =
     "                          \"d\"(v[j][0]), \"d\"(v[j][1]));\n"
     "        }\n"
     "    }\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 2; i++)\n"
-    "        _Pragma(\"unroll\") for (int j = 0; j < 4; j++)\n"
+    "    if (MO_GROUPS > 1) {\n"
+    "        double *const sums = &a[0][0][0] + t % 128;\n"
+    "        __syncthreads();\n"
+    "        _Pragma(\"unroll\") for (int e = 0; e < MO_TALL * MO_WIDE * 4; e++)\n"
+    "            if (group > 0) sums[128 * e] = c[e / 4 / MO_WIDE][e / 4 % MO_WIDE][e % 4];\n"
+    "        __syncthreads();\n"
+    "        if (group > 0) return;\n"
+    "        _Pragma(\"unroll\") for (int e = 0; e < MO_TALL * MO_WIDE * 4; e++)\n"
+    "            c[e / 4 / MO_WIDE][e / 4 % MO_WIDE][e % 4] += sums[128 * e];\n"
+    "    }\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < MO_TALL; i++)\n"
+    "        _Pragma(\"unroll\") for (int j = 0; j < MO_WIDE; j++)\n"
     "            _Pragma(\"unroll\") for (int q = 0; q < 4; q++) {\n"
     "                const mo_int r = i0 + wi + 16 * i + g + 8 * (q / 2);\n"
     "                const mo_int s = j0 + wj + 8 * j + 2 * h + q % 2;\n"
     "                if (r < m && s < n) z[r * lz + s] = c[i][j][q];\n"
     "            }\n"
     "}\n";
+static const char END[] =
+    "#undef MO_ROWS\n#undef MO_COLUMNS\n#undef MO_COUNT\n#undef MO_STAGES\n";
 /* clang-format on */
+
+/* Sizes of the blocks' tiles. `cost` is the time of an element of a tile beside that of the largest. */
+const mo_tile tb_mo_tiles[MO_TILES] = {
+    {"t", false, 64, 64, 256, 3, 1}, {"u", false, 64, 32, 256, 4, 1.1},
+    {"m", true, 64, 64, 128, 3, 1},  {"n", true, 64, 32, 256, 4, 1.05},
+    {"o", true, 32, 32, 256, 4, 1.3},
+};
 
 static void append(mo_text *text, const char *piece, size_t size)
 {
     if (tb_bytes_append(&text->bytes, piece, size) != TB_OK) text->failed = true;
 }
 
-static void emit_tiles(mo_emit *e, const mo_function *f, const mo_kernel *k, const char *prefix)
+static void emit_tile(mo_emit *e, const mo_function *f, const mo_kernel *k, const mo_tile *tile)
 {
     const mo_loop *nest = k->loop->loop;
+    mo_text *text = e->text;
     e->function = f;
     e->loops = 0;
-    tb_mo_emit_head(e, f, k, prefix);
-    tb_mo_print(e->text, "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = "
-                         "&own;\n    const mo_int depth = ");
+    tb_mo_print(text,
+                "#define MO_ROWS %d\n#define MO_COLUMNS %d\n#define MO_COUNT %d\n"
+                "#define MO_STAGES %d\n",
+                tile->rows, tile->columns, tile->threads, tile->stages);
+    tb_mo_emit_head(e, f, k, tile->prefix);
+    tb_mo_print(text, "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = "
+                      "&own;\n    const mo_int depth = ");
     tb_mo_emit_expression(e, k->product->limit);
-    tb_mo_print(e->text, ";\n    const double c0 = ");
+    tb_mo_print(text, ";\n    const double c0 = ");
     tb_mo_emit_expression(e, nest->nest[1]->body->value);
-    tb_mo_print(e->text, ";\n    struct mo_array *const X = A%d, *const Y = A%d, *const Z = A%d;\n",
+    tb_mo_print(text, ";\n    struct mo_array *const X = A%d, *const Y = A%d, *const Z = A%d;\n",
                 k->left, k->right, k->result);
+    append(text, STRIPS, sizeof STRIPS - 1);
+    if (tile->tensor) {
+        append(text, BY_TENSOR_CORES_BEGIN, sizeof BY_TENSOR_CORES_BEGIN - 1);
+        append(text, ROUND, sizeof ROUND - 1);
+        append(text, BY_TENSOR_CORES, sizeof BY_TENSOR_CORES - 1);
+    } else {
+        append(text, IN_ORDER_BEGIN, sizeof IN_ORDER_BEGIN - 1);
+        append(text, ROUND, sizeof ROUND - 1);
+        append(text, IN_ORDER, sizeof IN_ORDER - 1);
+    }
+    append(text, END, sizeof END - 1);
 }
 
 void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *k)
 {
-    append(e->text, TILES, sizeof TILES - 1);
-    emit_tiles(e, f, k, "t");
-    append(e->text, IN_ORDER, sizeof IN_ORDER - 1);
-    if (!f->reorder) return;
-    tb_mo_print(e->text, "#if __CUDA_ARCH__ >= 900\n");
-    emit_tiles(e, f, k, "m");
-    append(e->text, BY_TENSOR_CORES, sizeof BY_TENSOR_CORES - 1);
-    tb_mo_print(e->text, "#endif\n\n");
+    append(e->text, FETCH, sizeof FETCH - 1);
+    if (f->reorder) tb_mo_print(e->text, "#if __CUDA_ARCH__ >= 900\n");
+    for (int q = 0; f->reorder && q < MO_TILES; q++)
+        if (tb_mo_tiles[q].tensor) emit_tile(e, f, k, &tb_mo_tiles[q]);
+    if (f->reorder) tb_mo_print(e->text, "#else\n");
+    for (int q = 0; q < MO_TILES; q++)
+        if (!tb_mo_tiles[q].tensor) emit_tile(e, f, k, &tb_mo_tiles[q]);
+    if (f->reorder) tb_mo_print(e->text, "#endif\n\n");
 }

@@ -60,6 +60,8 @@ START_TEST(models_give_the_same_bytes_on_each_back_end)
     CHECK_MODEL("matmul.mo", "multiply", grid(20, 30, 0, 2), grid(30, 10, 0, 2));
     /* tiles, of which some are not full */
     CHECK_MODEL("matmul.mo", "multiply", grid(70, 37, 0, 2), grid(37, 90, 0, 2));
+    CHECK_MODEL("matmul.mo", "multiply", grid(130, 34, 0, 2), grid(34, 66, 0, 2));
+    CHECK_MODEL("matmul.mo", "multiply", grid(64, 3, 0, 2), grid(3, 31, 0, 2));
     CHECK_MODEL("shallow_water.mo", "euler", grid(16, 16, 8, 1), grid(17, 16, 0, 0),
                 grid(16, 17, 0, 0), none, none, number(0.01), whole(40));
     CHECK_MODEL("shallow_water.mo", "euler", grid(40, 27, 8, 1), grid(41, 27, 0, 0),
