@@ -37,9 +37,10 @@ void tb_mo_find_product(const mo_function *f, mo_kernel *kernel)
     const int32_t total = start->variable;
     const mo_s *sum = loop->body;
     /* a sum that begins at -0 could stay there, which the zeros beyond a matrix would change */
-    if (start->value->op != MO_X_CONSTANT || signbit(start->value->real) || f->variables[total].base != MO_T_REAL ||
-        f->variables[store->variable].base != MO_T_REAL || !is_variable(store->value, total) ||
-        !is_variable(store->subscript[0], i) || !is_variable(store->subscript[1], j))
+    if (start->value->op != MO_X_CONSTANT || signbit(start->value->real) ||
+        f->variables[total].base != MO_T_REAL || f->variables[store->variable].base != MO_T_REAL ||
+        !is_variable(store->value, total) || !is_variable(store->subscript[0], i) ||
+        !is_variable(store->subscript[1], j))
         return;
     if (!is_one(loop->value) || !is_one(loop->step) || sum == NULL || sum->next != NULL ||
         sum->op != MO_S_ASSIGN || sum->variable != total || sum->value->op != MO_X_ADD ||
@@ -193,8 +194,8 @@ static const char END[] =
 
 /* Sizes of the blocks' tiles. `cost` is the time of an element of a tile beside that of the largest. */
 const mo_tile tb_mo_tiles[MO_TILES] = {
-    {"t", false, 64, 64, 256, 3, 1}, {"u", false, 64, 32, 256, 4, 1.1},
-    {"m", true, 64, 64, 128, 3, 1},  {"n", true, 64, 32, 256, 4, 1.05},
+    {"t", false, 64, 64, 256, 3, 1},  {"u", false, 64, 32, 256, 4, 1.1},
+    {"m", true, 64, 64, 128, 3, 1},   {"n", true, 64, 32, 256, 4, 1.05},
     {"o", true, 32, 32, 256, 4, 1.3},
 };
 
