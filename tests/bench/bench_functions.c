@@ -1,7 +1,8 @@
 /* Functions of Modelica on a card: products beside cuBLAS, calls whose arrays are sent or kept, and first
  * calls. Prints a JSON object a line; without a card it says so and ends with 0.
  *
- *   bench_functions [FOLDER]      the models: tests/data/modelica
+ *   bench_functions [FOLDER]           the models: tests/data/modelica
+ *   bench_functions products | small   products alone, or checks of small ones for a sanitizer
  *
  * cuBLAS is loaded at run time (libcublas.so.13 or 12); without it its column is 0. */
 #include <dlfcn.h>
@@ -424,9 +425,10 @@ int main(int argc, char **argv)
 {
     const char *folder = "tests/data/modelica";
     const bool small = argc > 1 && strcmp(argv[1], "small") == 0;
-    if (argc > 1 && !small) folder = argv[1];
+    const bool products = small || (argc > 1 && strcmp(argv[1], "products") == 0);
+    if (argc > 1 && !products) folder = argv[1];
     /* the card is warm before the first calls that are timed */
     int failed = bench_products(small);
-    if (!small) failed += bench_calls(folder) + bench_integrators(folder);
+    if (!products) failed += bench_calls(folder) + bench_integrators(folder);
     return failed > 0;
 }

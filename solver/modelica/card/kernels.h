@@ -6,12 +6,7 @@
 #include "modelica/emit.h"
 #include "modelica/loops.h"
 
-enum {
-    MO_KERNEL_ARRAYS = 40,
-    MO_KERNEL_SCALARS = 64,
-    MO_BLOCK = 256,
-    MO_TILES = 5
-};
+enum { MO_KERNEL_ARRAYS = 40, MO_KERNEL_SCALARS = 64, MO_BLOCK = 256, MO_TILES = 9 };
 
 /* A kernel for products of matrices: rows and columns of a block's tile, its threads, strips of the factors
  * in shared memory. */

@@ -73,13 +73,15 @@ static tb_status find_kernel(mo_driver *driver, mo_loaded *loaded, const mo_func
     mo_tiled *tiled = &loaded->tiled[f->index][k];
     /* a card has either those by tensor cores or the others */
     bool any = false;
-    for (int q = 0; q < MO_TILES; q++) {
-        if (tb_mo_tiles[q].tensor && !f->reorder) continue;
-        snprintf(name, sizeof name, "%s%d", tb_mo_tiles[q].prefix, kernel->number);
-        if (driver->cuModuleGetFunction(&tiled->handle[q], loaded->module, name) != 0)
-            tiled->handle[q] = NULL;
-        any = any || tiled->handle[q] != NULL;
-    }
+    for (int tensor = f->reorder ? 1 : 0; tensor >= 0 && !any; tensor--)
+        for (int q = 0; q < MO_TILES; q++) {
+            if (tb_mo_tiles[q].tensor != (tensor > 0)) continue;
+            snprintf(name, sizeof name, "%s%d", tb_mo_tiles[q].prefix, kernel->number);
+            if (driver->cuModuleGetFunction(&tiled->handle[q], loaded->module, name) == 0)
+                any = true;
+            else
+                tiled->handle[q] = NULL;
+        }
     if (!any) return tb_fail(error, TB_INTERNAL, "generated code lacks a product");
     return TB_OK;
 }

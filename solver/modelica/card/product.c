@@ -80,17 +80,19 @@ static const char FETCH[] =
     "{ mo_fetch(to, from, bytes); mo_fetch(to + 1, from + 1, bytes - 8); }\n"
     "#define MO_SENT\n#define MO_ARRIVED(left)\n"
     "#endif\n"
-    "MO_FN void mo_fetch_two(double *to, const double *base, mo_int at, mo_int count, bool pairs)\n"
+    "MO_FN void mo_fetch_two(double *to, const double *from, int count, bool pairs)\n"
     "{\n"
     "    const int bytes = count >= 2 ? 16 : count == 1 ? 8 : 0;\n"
-    "    const double *const from = bytes > 0 ? base + at : base;\n"
     "    if (pairs) { mo_fetch_pair(to, from, bytes); return; }\n"
     "    mo_fetch(to, from, bytes < 8 ? bytes : 8);\n"
-    "    mo_fetch(to + 1, bytes > 8 ? from + 1 : base, bytes - 8 > 0 ? 8 : 0);\n"
+    "    mo_fetch(to + 1, bytes > 8 ? from + 1 : from, bytes - 8 > 0 ? 8 : 0);\n"
     "}\n"
     "#endif\n";
 static const char STRIPS[] =
-    "    __shared__ __align__(16) double a[MO_STAGES][MO_ROWS][16], b[MO_STAGES][16][MO_COLUMNS];\n"
+    "    __shared__ __align__(16) double strip[MO_STAGES * 16 * (MO_ROWS + MO_COLUMNS)];\n"
+    "    double (*const a)[MO_ROWS][16] = (double (*)[MO_ROWS][16])strip;\n"
+    "    double (*const b)[16][MO_COLUMNS] =\n"
+    "        (double (*)[16][MO_COLUMNS])(strip + MO_STAGES * 16 * MO_ROWS);\n"
     "    const mo_int m = p.to[0], n = p.to[1], lx = X->size[1], ly = Y->size[1], lz = Z->size[1];\n"
     "    const double *const x = (const double *)X->data, *const y = (const double *)Y->data;\n"
     "    double *const z = (double *)Z->data;\n"
@@ -99,36 +101,51 @@ static const char STRIPS[] =
     "    const mo_int j0 = (mo_int)(blockIdx.x % columns) * MO_COLUMNS;\n"
     "    const int strips = (int)((depth + 15) / 16);\n"
     "    const bool pairs = ((lx | ly) & 1) == 0;\n"
+    "    enum { MO_HIGH = MO_ROWS * 8 / MO_COUNT, MO_ACROSS = MO_COLUMNS * 8 / MO_COUNT };\n"
+    "    enum { MO_LOWER = MO_COUNT / 8, MO_DEEPER = MO_COUNT / (MO_COLUMNS / 2) };\n"
+    "    const int r0 = t / 8, k0 = t % 8 * 2, l0 = t / (MO_COLUMNS / 2), s0 = t % (MO_COLUMNS / 2) * 2;\n"
+    "    const double *px[MO_HIGH], *py[MO_ACROSS];\n"
+    "    int nx[MO_HIGH];\n"
+    "    _Pragma(\"unroll\") for (int q = 0; q < MO_HIGH; q++) {\n"
+    "        const mo_int r = i0 + r0 + q * MO_LOWER;\n"
+    "        nx[q] = r < m ? 2 : 0;\n"
+    "        px[q] = x + (r < m ? r * lx + k0 : 0);\n"
+    "    }\n"
+    "    const int ny = n - j0 - s0 >= 2 ? 2 : n - j0 - s0 == 1 ? 1 : 0;\n"
+    "    _Pragma(\"unroll\") for (int q = 0; q < MO_ACROSS; q++)\n"
+    "        py[q] = y + (ny > 0 ? (l0 + q * MO_DEEPER) * ly + j0 + s0 : 0);\n"
     "    const auto fetch = [&](int strip, int stage) {\n"
-    "        const mo_int k0 = (mo_int)strip * 16;\n"
-    "        _Pragma(\"unroll\") for (int e = t; e < MO_ROWS * 8; e += MO_COUNT) {\n"
-    "            const int r = e / 8, k = e % 8 * 2;\n"
-    "            mo_fetch_two(&a[stage][r][k ^ (r & 3) << 2], x, (i0 + r) * lx + k0 + k,\n"
-    "                         i0 + r < m ? depth - k0 - k : 0, pairs);\n"
+    "        const int left = (int)(depth - (mo_int)strip * 16);\n"
+    "        _Pragma(\"unroll\") for (int q = 0; q < MO_HIGH; q++) {\n"
+    "            const int r = r0 + q * MO_LOWER, count = left - k0 < nx[q] ? left - k0 : nx[q];\n"
+    "            mo_fetch_two(&a[stage][r][k0 ^ (r & 3) << 2], count > 0 ? px[q] : x, count, pairs);\n"
+    "            px[q] += nx[q] > 0 ? 16 : 0;\n"
     "        }\n"
-    "        _Pragma(\"unroll\") for (int e = t; e < MO_COLUMNS * 8; e += MO_COUNT) {\n"
-    "            const int k = e / (MO_COLUMNS / 2), s = e % (MO_COLUMNS / 2) * 2;\n"
-    "            mo_fetch_two(&b[stage][k][s ^ (k & 3) << 2], y, (k0 + k) * ly + j0 + s,\n"
-    "                         k0 + k < depth ? n - j0 - s : 0, pairs);\n"
+    "        _Pragma(\"unroll\") for (int q = 0; q < MO_ACROSS; q++) {\n"
+    "            const int k = l0 + q * MO_DEEPER, count = k < left ? ny : 0;\n"
+    "            mo_fetch_two(&b[stage][k][s0 ^ (k & 3) << 2], count > 0 ? py[q] : y, count, pairs);\n"
+    "            py[q] += ny > 0 ? 16 * ly : 0;\n"
     "        }\n"
     "    };\n"
     "    for (int s = 0; s < MO_STAGES - 1; s++) { if (s < strips) fetch(s, s); MO_SENT; }\n";
-/* The begin of a round over strip s in stage w: it has arrived, and the stage of the one before it, which all
- * threads have left, takes another. */
+/* The begin of a round over strip s in stage w, which has arrived, and its end: the stage of the strip before,
+ * which all threads have left, takes another. */
 static const char ROUND[] =
     "    for (int s = 0, w = 0; s < strips; s++, w = w + 1 == MO_STAGES ? 0 : w + 1) {\n"
     "        MO_ARRIVED(MO_STAGES - 2);\n"
-    "        __syncthreads();\n"
+    "        __syncthreads();\n";
+static const char ROUND_END[] =
     "        if (s + MO_STAGES - 1 < strips) fetch(s + MO_STAGES - 1, w == 0 ? MO_STAGES - 1 : w - 1);\n"
-    "        MO_SENT;\n";
+    "        MO_SENT;\n"
+    "    }\n";
 /* 4 x MO_COLUMNS / 16 elements a thread, each summed in the order of the source. */
 static const char IN_ORDER[] =
     "        _Pragma(\"unroll\") for (int k = 0; k < 16; k++)\n"
     "            _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
     "                _Pragma(\"unroll\") for (int j = 0; j < MO_COLUMNS / 16; j++)\n"
     "                    c[i][j] = c[i][j] + a[w][ty * 4 + i][k ^ i << 2] *\n"
-    "                                            b[w][k][(tx + 16 * j) ^ (k & 3) << 2];\n"
-    "    }\n"
+    "                                            b[w][k][(tx + 16 * j) ^ (k & 3) << 2];\n";
+static const char IN_ORDER_STORE[] =
     "    _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
     "        _Pragma(\"unroll\") for (int j = 0; j < MO_COLUMNS / 16; j++)\n"
     "            if (i0 + ty * 4 + i < m && j0 + tx + 16 * j < n)\n"
@@ -168,10 +185,10 @@ static const char BY_TENSOR_CORES[] =
     "                        : \"+d\"(c[i][j][0]), \"+d\"(c[i][j][1]), \"+d\"(c[i][j][2]), \"+d\"(c[i][j][3])\n"
     "                        : \"d\"(u[i][0]), \"d\"(u[i][1]), \"d\"(u[i][2]), \"d\"(u[i][3]),\n"
     "                          \"d\"(v[j][0]), \"d\"(v[j][1]));\n"
-    "        }\n"
-    "    }\n"
+    "        }\n";
+static const char BY_TENSOR_CORES_STORE[] =
     "    if (MO_GROUPS > 1) {\n"
-    "        double *const sums = &a[0][0][0] + t % 128;\n"
+    "        double *const sums = strip + t % 128;\n"
     "        __syncthreads();\n"
     "        _Pragma(\"unroll\") for (int e = 0; e < MO_TALL * MO_WIDE * 4; e++)\n"
     "            if (group > 0) sums[128 * e] = c[e / 4 / MO_WIDE][e / 4 % MO_WIDE][e % 4];\n"
@@ -194,9 +211,11 @@ static const char END[] =
 
 /* Sizes of the blocks' tiles. `cost` is the time of an element of a tile beside that of the largest. */
 const mo_tile tb_mo_tiles[MO_TILES] = {
-    {"t", false, 64, 64, 256, 3, 1},  {"u", false, 64, 32, 256, 4, 1.1},
-    {"m", true, 64, 64, 128, 3, 1},   {"n", true, 64, 32, 256, 4, 1.05},
-    {"o", true, 32, 32, 256, 4, 1.3},
+    {"t", false, 64, 64, 256, 3, 1},   {"u", false, 64, 32, 256, 4, 1.1},
+    {"v", false, 32, 32, 128, 4, 1.2}, {"m", true, 64, 64, 128, 3, 1},
+    {"n", true, 64, 64, 256, 3, 1},    {"o", true, 64, 32, 128, 4, 1.05},
+    {"q", true, 64, 32, 256, 4, 1.05}, {"x", true, 32, 32, 128, 6, 1.3},
+    {"z", true, 32, 32, 256, 6, 1.3},
 };
 
 static void append(mo_text *text, const char *piece, size_t size)
@@ -227,10 +246,14 @@ static void emit_tile(mo_emit *e, const mo_function *f, const mo_kernel *k, cons
         append(text, BY_TENSOR_CORES_BEGIN, sizeof BY_TENSOR_CORES_BEGIN - 1);
         append(text, ROUND, sizeof ROUND - 1);
         append(text, BY_TENSOR_CORES, sizeof BY_TENSOR_CORES - 1);
+        append(text, ROUND_END, sizeof ROUND_END - 1);
+        append(text, BY_TENSOR_CORES_STORE, sizeof BY_TENSOR_CORES_STORE - 1);
     } else {
         append(text, IN_ORDER_BEGIN, sizeof IN_ORDER_BEGIN - 1);
         append(text, ROUND, sizeof ROUND - 1);
         append(text, IN_ORDER, sizeof IN_ORDER - 1);
+        append(text, ROUND_END, sizeof ROUND_END - 1);
+        append(text, IN_ORDER_STORE, sizeof IN_ORDER_STORE - 1);
     }
     append(text, END, sizeof END - 1);
 }
