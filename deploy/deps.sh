@@ -9,7 +9,7 @@
 #   python  a Python environment in build/python for the client and its tests
 #   dashboard  Node, and in build/dashboard the packages of clients/web
 #   web     Node, Chromium and in build/web the Connect packages of npm: clients_agree.py
-#   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
+#   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda, with NVRTC
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   clients Go, Rust and Node for the gRPC clients of `make check-clients`
 #   image   podman with runc, and mmdebstrap, which makes a base image without a registry: `make image`
@@ -283,11 +283,16 @@ case " $* " in
         python3 -m venv "$environment"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
             'nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*' \
-            'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*'
+            'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-nvrtc==13.0.*'
         if [ -z "$(deploy/find_nvcc.sh "${BUILD:-build}")" ]; then
             echo "deps.sh: no working nvcc in $environment after the installation" >&2
             exit 1
         fi
+    elif [ -e "$environment/bin/python" ] &&
+        ! ls "$environment"/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 >/dev/null 2>&1; then
+        echo "installing: NVRTC into $environment"
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
+            'nvidia-cuda-nvrtc==13.0.*'
     fi
     ;;
 esac

@@ -6,7 +6,7 @@
 #include "modelica/emit.h"
 #include "modelica/loops.h"
 
-enum { MO_KERNEL_ARRAYS = 40, MO_KERNEL_SCALARS = 64, MO_BLOCK = 256, MO_TILES = 9 };
+enum { MO_KERNEL_ARRAYS = 40, MO_KERNEL_SCALARS = 64, MO_BLOCK = 256, MO_TILES = 6 };
 
 /* A kernel for products of matrices: rows and columns of a block's tile, its threads, strips of the factors
  * in shared memory. */
@@ -14,7 +14,7 @@ typedef struct mo_tile {
     const char *prefix; /* of the kernel's name */
     bool tensor;        /* by tensor cores, in an order of theirs */
     int rows, columns, threads, stages;
-    double cost; /* of an element, beside that of the largest tile of the kind */
+    double blocks; /* fewest for each processor of the card: else a smaller tile does */
 } mo_tile;
 extern const mo_tile tb_mo_tiles[MO_TILES];
 

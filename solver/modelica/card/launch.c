@@ -210,20 +210,16 @@ static int64_t blocks_of(const mo_tile *tile, const mo_parameters *p)
            ((p->to[1] + tile->columns - 1) / tile->columns);
 }
 
-/* The tile by which the card takes least time: as many rounds of blocks as its processors need. */
+/* The largest tile that gives each processor of the card enough blocks. */
 static int choose_tile(const mo_driver *d, const mo_tiled *tiled, const mo_parameters *p)
 {
-    double least = 0;
-    int best = -1;
+    int chosen = -1;
     for (int q = 0; q < MO_TILES; q++) {
-        const mo_tile *tile = &tb_mo_tiles[q];
-        const int64_t rounds = (blocks_of(tile, p) + d->processors - 1) / d->processors;
-        const double cost = (double)rounds * tile->rows * tile->columns * tile->cost;
-        if (tiled->handle[q] == NULL || (best >= 0 && cost >= least)) continue;
-        best = q;
-        least = cost;
+        if (tiled->handle[q] == NULL) continue;
+        chosen = q;
+        if ((double)blocks_of(&tb_mo_tiles[q], p) >= tb_mo_tiles[q].blocks * d->processors) break;
     }
-    return best;
+    return chosen;
 }
 
 static int64_t most_rounds(const mo_run *run)

@@ -156,21 +156,18 @@ static const char IN_ORDER_BEGIN[] =
     "    double c[4][MO_COLUMNS / 16];\n"
     "    _Pragma(\"unroll\") for (int i = 0; i < 4; i++)\n"
     "        _Pragma(\"unroll\") for (int j = 0; j < MO_COLUMNS / 16; j++) c[i][j] = c0;\n";
-/* Warps of MO_HIGH x 16 by MO_WIDE x 8 elements, 2 x 2 of them side by side, and MO_GROUPS that share the depth
- * of a strip. Products of 16 x 8 elements, 8 deep, are the tensor cores' (PTX ISA, mma.m16n8k8 of .f64): lane
- * 4 g + h holds rows g and g + 8, columns 2 h and 2 h + 1 of the sums. The second group hands its sums to the
- * first, so that the order is the same in each run. */
+/* Four warps, side by side in pairs, of MO_TALL x 16 by MO_WIDE x 8 elements. Products of 16 x 8 elements, 8 deep,
+ * are the tensor cores' (PTX ISA, mma.m16n8k8 of .f64): lane 4 g + h holds rows g and g + 8, columns 2 h and
+ * 2 h + 1 of the sums. */
 static const char BY_TENSOR_CORES_BEGIN[] =
-    "    enum { MO_TALL = MO_ROWS / 32, MO_WIDE = MO_COLUMNS / 16, MO_GROUPS = MO_COUNT / 128 };\n"
-    "    const int g = t % 32 / 4, h = t % 4, group = t / 128;\n"
-    "    const int wi = t % 128 / 64 * 16 * MO_TALL, wj = t / 32 % 2 * 8 * MO_WIDE;\n"
+    "    enum { MO_TALL = MO_ROWS / 32, MO_WIDE = MO_COLUMNS / 16 };\n"
+    "    const int g = t % 32 / 4, h = t % 4, wi = t / 64 * 16 * MO_TALL, wj = t / 32 % 2 * 8 * MO_WIDE;\n"
     "    double c[MO_TALL][MO_WIDE][4];\n"
     "    _Pragma(\"unroll\") for (int i = 0; i < MO_TALL; i++)\n"
     "        _Pragma(\"unroll\") for (int j = 0; j < MO_WIDE; j++)\n"
-    "            _Pragma(\"unroll\") for (int q = 0; q < 4; q++) c[i][j][q] = group == 0 ? c0 : 0;\n";
+    "            _Pragma(\"unroll\") for (int q = 0; q < 4; q++) c[i][j][q] = c0;\n";
 static const char BY_TENSOR_CORES[] =
-    "        _Pragma(\"unroll\") for (int k1 = 0; k1 < 16; k1 += 8 * MO_GROUPS) {\n"
-    "            const int k = k1 + 8 * group;\n"
+    "        _Pragma(\"unroll\") for (int k = 0; k < 16; k += 8) {\n"
     "            double u[MO_TALL][4], v[MO_WIDE][2];\n"
     "            _Pragma(\"unroll\") for (int i = 0; i < MO_TALL; i++)\n"
     "                _Pragma(\"unroll\") for (int q = 0; q < 4; q++)\n"
@@ -187,16 +184,6 @@ static const char BY_TENSOR_CORES[] =
     "                          \"d\"(v[j][0]), \"d\"(v[j][1]));\n"
     "        }\n";
 static const char BY_TENSOR_CORES_STORE[] =
-    "    if (MO_GROUPS > 1) {\n"
-    "        double *const sums = strip + t % 128;\n"
-    "        __syncthreads();\n"
-    "        _Pragma(\"unroll\") for (int e = 0; e < MO_TALL * MO_WIDE * 4; e++)\n"
-    "            if (group > 0) sums[128 * e] = c[e / 4 / MO_WIDE][e / 4 % MO_WIDE][e % 4];\n"
-    "        __syncthreads();\n"
-    "        if (group > 0) return;\n"
-    "        _Pragma(\"unroll\") for (int e = 0; e < MO_TALL * MO_WIDE * 4; e++)\n"
-    "            c[e / 4 / MO_WIDE][e / 4 % MO_WIDE][e % 4] += sums[128 * e];\n"
-    "    }\n"
     "    _Pragma(\"unroll\") for (int i = 0; i < MO_TALL; i++)\n"
     "        _Pragma(\"unroll\") for (int j = 0; j < MO_WIDE; j++)\n"
     "            _Pragma(\"unroll\") for (int q = 0; q < 4; q++) {\n"
@@ -209,13 +196,11 @@ static const char END[] =
     "#undef MO_ROWS\n#undef MO_COLUMNS\n#undef MO_COUNT\n#undef MO_STAGES\n";
 /* clang-format on */
 
-/* Sizes of the blocks' tiles. `cost` is the time of an element of a tile beside that of the largest. */
+/* Of each kind, from the largest to the smallest. Tensor cores hide their latency by two blocks a processor. */
 const mo_tile tb_mo_tiles[MO_TILES] = {
-    {"t", false, 64, 64, 256, 3, 1},   {"u", false, 64, 32, 256, 4, 1.1},
-    {"v", false, 32, 32, 128, 4, 1.2}, {"m", true, 64, 64, 128, 3, 1},
-    {"n", true, 64, 64, 256, 3, 1},    {"o", true, 64, 32, 128, 4, 1.05},
-    {"q", true, 64, 32, 256, 4, 1.05}, {"x", true, 32, 32, 128, 6, 1.3},
-    {"z", true, 32, 32, 256, 6, 1.3},
+    {"t", false, 64, 64, 256, 3, 0.9}, {"u", false, 64, 32, 256, 4, 0.9},
+    {"v", false, 32, 32, 128, 4, 0},   {"m", true, 64, 64, 128, 3, 1.5},
+    {"n", true, 64, 32, 128, 4, 1.5},  {"o", true, 32, 32, 128, 6, 0},
 };
 
 static void append(mo_text *text, const char *piece, size_t size)
