@@ -28,7 +28,8 @@ int played_compilations, played_kernels;
 
 static const char SHIM[] =
     "#include <cmath>\n#include <cstring>\nusing namespace std;\n"
-    "#define __shared__ static\n#define __align__(n) __attribute__((aligned(n)))\n#define __device__\n#define __global__\n#define __forceinline__ "
+    "#define __shared__ static\n#define __align__(n) __attribute__((aligned(n)))\n#define "
+    "__device__\n#define __global__\n#define __forceinline__ "
     "inline\n#define __noinline__\n"
     "#define MO_PARAMETER(type) const struct type &\n#define __launch_bounds__(n)\n"
     "struct mo_three { unsigned x, y, z; };\n"

@@ -182,9 +182,7 @@ class CompiledFunction:
             memory_bytes=memory_bytes,
             keep=[
                 function_pb2.KeepOutput(output=output, name=name)
-                for output, name in (
-                    keep.items() if isinstance(keep, Mapping) else zip(keep, keep)
-                )
+                for output, name in (keep.items() if isinstance(keep, Mapping) else zip(keep, keep))
             ],
         )
 
