@@ -286,6 +286,16 @@ static tb_status load(td_server *server, const Tribo__V1__GraspAsset *from, cons
     return tb_fail_field(error, status, field, "%s: %.400s", whose, cause.message);
 }
 
+/* A grasp's own limit of iterations, larger than a session's, stays where the client gives none. */
+static tb_status read_solve(const Tribo__V1__SolveOptions *m, tb_solve_options *solve,
+                            tb_error *error)
+{
+    const int32_t own = solve->maximum_iterations;
+    const tb_status status = td_wire_read_solve_options(m, "solve", solve, error);
+    if (m == NULL || m->maximum_iterations == 0) solve->maximum_iterations = own;
+    return status;
+}
+
 tb_status td_grasp_request_read(td_server *server, const Tribo__V1__EvaluateGraspsRequest *m,
                                 td_grasp_request *r, tb_error *error)
 {
@@ -300,8 +310,7 @@ tb_status td_grasp_request_read(td_server *server, const Tribo__V1__EvaluateGras
     if (status == TB_OK) status = read_hand(m->hand, &r->request.hand, error);
     if (status == TB_OK) status = read_poses(m, r, error);
     if (status == TB_OK) status = read_protocol(m->protocol, r, error);
-    if (status == TB_OK)
-        status = td_wire_read_solve_options(m->solve, "solve", &r->request.step.solve, error);
+    if (status == TB_OK) status = read_solve(m->solve, &r->request.step.solve, error);
     if (status == TB_OK) {
         read_perturbation(m->perturbation, &r->request.perturbation);
         status = load(server, m->object->asset, "object", m->object->density, false, &r->object,

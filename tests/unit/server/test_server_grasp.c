@@ -4,6 +4,7 @@
 #include "server/server_util.h"
 
 #include "base/file.h"
+#include "handlers/grasp_request.h"
 #include "tribo/v1/grasp.pb-c.h"
 #include "tribo/v1/runs.pb-c.h"
 #include "tribo/v1/solve.pb-c.h"
@@ -526,7 +527,40 @@ START_TEST(a_problem_ends_with_its_deadline)
 }
 END_TEST
 
-TEST_MAIN(results_are_the_librarys_and_come_in_order, what_makes_no_sense_is_refused_by_its_name,
+static int32_t iterations_of(td_server *s, const asking *a)
+{
+    td_grasp_request r;
+    tb_error error = {0};
+    TEST_OK(td_grasp_request_read(s, &a->request, &r, &error), &error);
+    const int32_t found = r.request.step.solve.maximum_iterations;
+    td_grasp_request_free(&r);
+    return found;
+}
+
+START_TEST(a_grasp_has_the_librarys_limit_of_iterations)
+{
+    test_server t;
+    asking *a = calloc(1, sizeof *a);
+    ck_assert_ptr_nonnull(a);
+    ask(a, 1, 1);
+    test_server_init(&t, false);
+    test_server_start(&t);
+    const int32_t own = tb_grasp_defaults().step.solve.maximum_iterations;
+    ck_assert_int_gt(own, tb_solve_defaults().maximum_iterations);
+    ck_assert_int_eq(iterations_of(&t.server, a), own);
+    Tribo__V1__SolveOptions solve = TRIBO__V1__SOLVE_OPTIONS__INIT;
+    solve.tolerance = 1e-8;
+    a->request.solve = &solve;
+    ck_assert_int_eq(iterations_of(&t.server, a), own);
+    solve.maximum_iterations = 7;
+    ck_assert_int_eq(iterations_of(&t.server, a), 7);
+    test_server_stop(&t);
+    free(a);
+}
+END_TEST
+
+TEST_MAIN(results_are_the_librarys_and_come_in_order, a_grasp_has_the_librarys_limit_of_iterations,
+          what_makes_no_sense_is_refused_by_its_name,
           a_reader_that_stalls_pauses_the_work_and_loses_nothing,
           cancellation_stops_the_rest_at_once, a_problem_is_solved_as_the_library_solves_it,
           files_that_are_no_problems_are_refused, a_problem_ends_with_its_deadline)
