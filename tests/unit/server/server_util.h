@@ -10,6 +10,7 @@
 #include "db/db.h"
 #include "call/call.h"
 #include "session/catalog.h"
+#include "session/programs.h"
 #include "handlers/handlers.h"
 #include "schedule/scheduler.h"
 #include "server.h"
@@ -294,6 +295,7 @@ static inline void test_server_start(test_server *t)
     TEST_OK(db_open(&options, &s->db, &error), &error);
     TEST_OK(td_catalog_create(s, &s->catalog, &error), &error);
     TEST_OK(td_devices_start(s, &error), &error);
+    TEST_OK(td_arrays_create(s, &s->arrays, &error), &error);
     TEST_OK(td_sessions_create(s, &s->sessions, &error), &error);
     TEST_OK(td_sessions_recover(s->sessions, &error), &error);
 }
@@ -307,6 +309,7 @@ static inline void test_server_stop(test_server *t)
     td_workers_destroy(s->workers);
     td_pool_destroy(s->uploads);
     td_sessions_destroy(s->sessions);
+    td_arrays_destroy(s->arrays);
     td_devices_end(s);
     td_catalog_destroy(s->catalog);
     db_close(s->db);
