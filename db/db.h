@@ -142,7 +142,7 @@ typedef struct db_session {
 } db_session;
 
 /* Inserts or updates; its scene must have been put before. An end is final: an update cannot undo
- * it. NOT_FOUND when a session that is not there is ended. */
+ * it. Ending an unknown session gives NOT_FOUND. */
 tb_status db_put_session(db *, const db_session *, db_done *, void *context, tb_error *);
 tb_status db_end_session(db *, const db_id *, const char *reason, db_done *, void *context,
                          tb_error *);
@@ -203,15 +203,15 @@ typedef struct db_run {
  * options where it brings none. */
 tb_status db_put_run(db *, const db_run *, db_done *, void *context, tb_error *);
 /* Puts the last state of a session's run and ends the session, both or neither: after a crash the
- * session is open exactly if its run goes on. NOT_FOUND for a session that is not there. */
+ * session is open if and only if its run is. NOT_FOUND for an unknown session. */
 tb_status db_end_session_run(db *, const db_run *, const char *reason, db_done *, void *context,
                              tb_error *);
 tb_status db_get_run(db *, const db_id *, db_run *, tb_error *);
 /* Finds a run by a range of its id; *count: 0, 1, or 2 if there are more. */
 tb_status db_find_run(db *, const db_id *lower, const db_id *upper, db_id *found, int32_t *count,
                       tb_error *);
-/* Keeps the recording of a run, which must have been put before, in place of the one before. Takes over
- * the bytes, also on failure. */
+/* Stores the recording of a run, which must have been put before, and replaces an earlier one.
+ * Takes over the bytes, also on failure. */
 tb_status db_put_recording(db *, const db_id *run, unsigned char *bytes, uint64_t size, db_done *,
                            void *context, tb_error *);
 /* NOT_FOUND if the run has none. The caller frees the bytes. */
@@ -332,8 +332,8 @@ typedef struct db_grasp_job {
     int32_t grasps, results, held, uncertified;
     int64_t result_bytes, create_time_us, end_time_us; /* end 0: running */
     char message[256];
-    /* trajectories written, with those that retention has deleted since, and chosen ones that were
-     * left out */
+    /* trajectories written, including those that retention has deleted since; chosen trajectories
+     * beyond the job's bound */
     int32_t trajectories, trajectories_left_out;
     int64_t trajectory_bytes;
     db_sha256 scene; /* draws them; zeros: the job keeps none */
@@ -348,11 +348,11 @@ typedef struct db_grasp_trajectory {
 typedef struct db_grasp_result {
     db_id job;
     int32_t pose;
-    bool held;           /* written alone */
+    bool held;           /* only for a put */
     int32_t uncertified; /* likewise, trials */
     unsigned char *bytes;
     size_t size;
-    /* written alone, with the result or not at all */
+    /* only for a put: committed with the result or not at all */
     const db_grasp_trajectory *trajectories;
     int32_t number_of_trajectories, trajectories_left_out;
 } db_grasp_result;
@@ -360,9 +360,9 @@ typedef struct db_grasp_result {
 /* A running job; copies the request. `done` is called once it is durable. */
 tb_status db_put_grasp_job(db *, const db_grasp_job *, const void *request, size_t size, db_done *,
                            void *context, tb_error *);
-/* Takes id, status, end_time_us and message; nothing changes where the job has ended before. */
+/* Takes id, status, end_time_us and message; a job that has already ended stays unchanged. */
 tb_status db_end_grasp_job(db *, const db_grasp_job *, tb_error *);
-/* Copies all bytes. A result that is there already stays, with its trajectories. */
+/* Copies all bytes. A stored result and its trajectories stay unchanged. */
 tb_status db_put_grasp_result(db *, const db_grasp_result *, tb_error *);
 tb_status db_get_grasp_job(db *, const db_id *, db_grasp_job *, tb_error *);
 /* malloc'ed bytes. */
@@ -375,7 +375,7 @@ tb_status db_find_grasp_job(db *, const db_id *lower, const db_id *upper, db_id 
 tb_status db_list_grasp_jobs(db *, const char *owner, const char *token, db_grasp_job *,
                              int32_t capacity, int32_t *count, char next[DB_TOKEN_SIZE],
                              tb_error *);
-/* The first running job with a number behind `after`, and its number. */
+/* The first running job numbered above `after`, and its number. */
 tb_status db_list_open_grasp_jobs(db *, int64_t after, db_grasp_job *, int64_t *number, bool *found,
                                   tb_error *);
 /* Results in the order of the poses from `first` on; bytes malloc'ed. */
@@ -384,7 +384,7 @@ tb_status db_list_grasp_results(db *, const db_id *job, int32_t first, db_grasp_
 /* malloc'ed bytes; NOT_FOUND. */
 tb_status db_get_grasp_trajectory(db *, const db_id *job, int32_t pose, int32_t copy,
                                   unsigned char **bytes, size_t *size, tb_error *);
-/* Trajectories of a job in the order of poses and copies, the first one behind (pose, copy). */
+/* Trajectories of a job in the order of poses and copies, starting after (pose, copy). */
 tb_status db_list_grasp_trajectories(db *, const db_id *job, int32_t pose, int32_t copy,
                                      db_grasp_trajectory *, int32_t capacity, int32_t *count,
                                      tb_error *);

@@ -94,7 +94,7 @@ void db_try_writing(db *store)
         db_log(store, TB_LOG_ERROR, "%s cannot be written yet: %s", store->path, error.message);
         db_connection_close(&w->connection);
         if (db_begin_reading(store, &error) == TB_OK) return;
-        w->connection.serves = true; /* without a handle; its users are told so */
+        w->connection.serves = true; /* without a handle: its users get an error */
         db_log(store, TB_LOG_ERROR, "%s cannot be read: %s", store->path, error.message);
     }
 }

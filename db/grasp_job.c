@@ -1,9 +1,9 @@
 /* Rows of grasp jobs and their results.
  *
- * Results are written in the order of the poses by the one writer, so those in the store are always the
- * first ones: a job goes on at the pose whose index is the number of its results. A result that is
- * there already is not written twice. Trajectories are written in the transaction of their result, so a
- * job that goes on has exactly those of the results that it has. */
+ * The writer stores results in the order of the poses, so the stored results are always the first
+ * ones: a job resumes at the pose whose index is the number of its results. A stored result is not
+ * written twice. Trajectories are written in the transaction of their result, so a resumed job has
+ * exactly the trajectories of its stored results. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -21,7 +21,7 @@ static const double FIRST_PAUSE_S = 1; /* after a failure; doubles */
 static const double LONGEST_PAUSE_S = 30;
 static const int64_t SKEW_NS = 60000000000; /* between comparisons of the clocks */
 static const double MOST_SKEW_S = 5;
-static const int64_t RETRY_NS = 5000000000; /* a list asks twice if it has so much time left */
+static const int64_t RETRY_NS = 5000000000; /* a list retries once if at least this time is left */
 static const double FAREWELL_S = 2;         /* for the rest, at the end */
 
 struct db_fleet {
@@ -114,7 +114,7 @@ static tb_status read_identity(db_postgres *c, char identity[IDENTITY_SIZE], tb_
     return status;
 }
 
-/* Connects, and sends everything anew where the database is not the one of the last time. */
+/* Connects, and sends every row again if the database is not that of the last connection. */
 static tb_status connect_sender(db_fleet *fleet, tb_error *error)
 {
     char identity[IDENTITY_SIZE];

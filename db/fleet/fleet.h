@@ -61,7 +61,7 @@ typedef struct db_fleet_benchmark {
 tb_status db_fleet_list_runs(db_fleet *, const db_run_filter *, const char *token, db_fleet_run *,
                              int32_t capacity, int32_t *count, char next[DB_TOKEN_SIZE],
                              tb_error *);
-/* The runs whose ids lie between two, of which `owner` (NULL: all) may see: *count is 0, 1, or 2 for
+/* Runs with ids from `lower` to `upper` that `owner` (NULL: all) may see: *count is 0, 1, or 2 for
  * several, and *run is the first. Fails as the lists do. */
 tb_status db_fleet_find_run(db_fleet *, const db_id *lower, const db_id *upper, const char *owner,
                             db_fleet_run *run, int32_t *count, tb_error *);

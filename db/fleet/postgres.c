@@ -79,7 +79,7 @@ struct db_postgres {
     bool broken; /* an answer did not come in time: its rest would be taken for the next one's */
 };
 
-/* Waits until the socket is ready; UNAVAILABLE at the deadline or when told to stop. */
+/* Waits until the socket is ready; UNAVAILABLE at the deadline or after a request to stop. */
 static tb_status wait_for_socket(db_postgres *c, short events, int64_t deadline_ns, tb_error *error)
 {
     enum { TURN_MS = 100 };

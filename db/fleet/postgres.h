@@ -3,7 +3,7 @@
  *
  * Every call has a deadline and looks at a flag meanwhile, so that a database that does not answer
  * holds up neither a caller nor the end of the daemon. Errors of the connection are UNAVAILABLE;
- * INVALID_ARGUMENT stands for values that the database cannot store (SQLSTATE classes 22 and 23),
+ * INVALID_ARGUMENT reports values that the database cannot store (SQLSTATE classes 22 and 23),
  * FAILED_PRECONDITION for everything else that it refuses. No message holds a password. */
 #ifndef DB_FLEET_POSTGRES_H
 #define DB_FLEET_POSTGRES_H

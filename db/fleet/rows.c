@@ -195,7 +195,7 @@ static json_t *number_json(double value)
     return isnan(value) ? json_null() : json_string(value > 0 ? "Infinity" : "-Infinity");
 }
 
-/* Text that was cut within a character is no UTF-8: its bytes above ASCII become question marks. */
+/* Text cut within a character is not UTF-8: its bytes above ASCII become question marks. */
 static json_t *text_json(const char *text)
 {
     json_t *string = json_string(text);

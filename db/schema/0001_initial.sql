@@ -1,8 +1,8 @@
 -- Version 1: assets, scenes, sessions with their snapshots, runs with their history, benchmarks.
 --
--- `number` counts rows in the order in which they came: pages are cut by it, newest first. `id` is
--- what the outside knows. Times are microseconds since 1970-01-01 UTC, 0 where there is none yet.
--- REAL columns that may be NULL hold NULL for not-a-number.
+-- `number` counts rows in the order of insertion; pages are cut by it, newest first. `id` is the
+-- public name. Times are microseconds since 1970-01-01 UTC, 0 where there is none yet. REAL columns
+-- that may be NULL hold NULL for not-a-number.
 
 CREATE TABLE asset (
     number INTEGER PRIMARY KEY,

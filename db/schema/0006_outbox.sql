@@ -7,7 +7,7 @@
 CREATE TABLE outbox_state (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     sequence INTEGER NOT NULL, -- of the last row noted; a start raises it to the clock's microseconds
-    target TEXT NOT NULL -- identity of the database that has all rows but those in the outbox
+    target TEXT NOT NULL -- identity of the database that has every row except those in the outbox
 ) STRICT;
 
 CREATE TABLE outbox (
