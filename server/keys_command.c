@@ -15,8 +15,8 @@
 
 enum { QUEUE_LENGTH = 16, KEY_FILE_BYTES = 4096 };
 
-/* Opens the store alone, or else beside the daemon that holds it. A first key may make it; to list or
- * end keys there must be one. */
+/* Opens the store for this process alone, or else shares it with the daemon that holds it. Creating
+ * a key may create the store; listing or revoking keys needs an existing one. */
 static tb_status open_store(const td_config *config, bool existing, struct db **store,
                             tb_error *error)
 {
@@ -28,7 +28,7 @@ static tb_status open_store(const td_config *config, bool existing, struct db **
     const tb_status status = db_open(&options, store, error);
     if (status != TB_FAILED_PRECONDITION) return status;
 
-    /* where there is no store, the first message says why none could be made */
+    /* NOT_FOUND: the first error explains why no store could be made */
     tb_error beside = {.status = TB_OK};
     options.beside = true;
     const tb_status second = db_open(&options, store, &beside);

@@ -50,10 +50,10 @@ static const char HELP[] =
     "\n"
     "Instead of serving\n"
     "  --check-config       say whether the configuration is right\n"
-    "  --print-config       print it, with what every option means; --config can read that\n"
+    "  --print-config       print it, with the meaning of every option; --config reads it\n"
     "  --probe              ask the daemon of this configuration whether it is ready: 0 or 1\n"
     "  --create-key NAME    make an API key and print it, once\n"
-    "    --scope SCOPE      what it may do: read, run or admin (default run)\n"
+    "    --scope SCOPE      its rights: read, run or admin (default run)\n"
     "    --rate N           calls per second; 0: as [limits] calls_per_second says\n"
     "    --sessions N       sessions open at once; 0: as [limits] sessions_per_client says\n"
     "    --key-file FILE    take the key from FILE, such as a mounted secret, and print nothing;\n"
@@ -227,8 +227,7 @@ static void stop_waiting(const sigset_t *waited_for, double drain_seconds)
     pthread_sigmask(SIG_UNBLOCK, waited_for, NULL);
 }
 
-/* The signals that the main thread waits for are blocked in every thread, since those that are
- * started later inherit this. */
+/* Blocks the signals that the main thread waits for; threads that start later inherit the mask. */
 static sigset_t block_signals(void)
 {
     sigset_t set;
@@ -244,7 +243,7 @@ static sigset_t block_signals(void)
 /* ---- serving
  * ---------------------------------------------------------------------------------- */
 
-/* The file that tells the next process how this one ended. */
+/* Records this process's exit status for the next process. */
 static void tell_last_exit(td_server *server, tb_status written, const tb_error *error)
 {
     if (written != TB_OK)
@@ -342,10 +341,10 @@ static int serve(const command_line *line, const td_config *config)
     return code;
 }
 
-/* OpenMP's threads spin for milliseconds after each parallel loop, in case there is another one.
- * Here the processors are wanted by the transports in between, and on a busy machine the owner of
- * the device would wait for spinning threads that do not run: a tenth of the throughput. The
- * runtime reads its environment when it is loaded, so the program starts itself anew with it. */
+/* OpenMP's threads spin for milliseconds after each parallel loop, in case another one follows.
+ * Here the transports need the processors in between, and on a busy machine the device's owner
+ * would wait for spinning threads that are not scheduled: a tenth of the throughput. The runtime
+ * reads its environment when it is loaded, so the program restarts itself with the setting. */
 static void sleep_between_loops(char **argv)
 {
     char path[4096];

@@ -327,8 +327,8 @@ static bool checkpoint(td_server *server, int64_t deadline_ns)
     return status == TB_OK;
 }
 
-/* HTTP connections that are open but idle: a request may be on its way over each. It is still told
- * to come back later, which a closed connection could not say. */
+/* Keeps idle HTTP connections open for a while: a request may be in transit on one, and an answer
+ * can ask the client to come back later, which a closed connection cannot. */
 static void linger(const td_server *server, int64_t deadline_ns)
 {
     const struct timespec pause = {.tv_nsec = 5000000};

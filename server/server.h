@@ -9,14 +9,14 @@
 
 /* ---- server.c: making, running and ending it, in this order ---- */
 
-/* Makes every part and binds the ports, so that one in use is told at once. Copies the
- * configuration, which was checked. Signals that the caller waits for must be blocked before, since
- * threads start here. */
+/* Makes every part and binds the ports, so that a port in use is reported at once. Copies the
+ * configuration, which was checked. The caller must have blocked the signals that it waits for,
+ * since threads start here. */
 tb_status td_server_create(const td_config *, td_server **, tb_error *);
 /* Serves, warms up, and is ready. */
 tb_status td_server_start(td_server *, tb_error *);
-/* Once a second, from the main thread: follows the store's keys, and tells health watchers and the
- * log of a change of readiness. */
+/* Called once a second by the main thread: follows the store's keys, and reports a change of
+ * readiness to health watchers and the log. */
 void td_server_look_after(td_server *);
 /* Where it listens, "-" where it does not. */
 const char *td_server_grpc_address(const td_server *);

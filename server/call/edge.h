@@ -28,7 +28,7 @@ typedef struct td_framing {
     int lengths, hosts, codings; /* how many Content-Length, Host, Transfer-Encoding there are */
     bool unknown_coding;         /* one that is not "chunked" */
     bool bad_length;             /* no number of digits */
-    bool bad_name;               /* a name that is no token */
+    bool bad_name;               /* a name that is not a token */
 } td_framing;
 
 void td_framing_add(td_framing *, const char *name, size_t name_size, const char *value,

@@ -456,7 +456,7 @@ static void list_trajectories(td_call *call, td_request *request)
         if (infos == NULL || rows == NULL || response.trajectories == NULL)
             status = tb_fail_memory(&error, (size_t)size * sizeof *rows, "a list");
     }
-    if (status == TB_OK) /* a row more tells whether there is another page */
+    if (status == TB_OK) /* one extra row shows whether another page follows */
         status = db_list_grasp_trajectories(call->server->db, &job.row.id, grasp, copy, rows,
                                             size + 1, &count, &error);
     if (status == TB_OK) {

@@ -1,4 +1,4 @@
-/* An EvaluateGrasps request as the library wants it. */
+/* Converts an EvaluateGrasps request to the library's types. */
 #ifndef SERVER_GRASP_REQUEST_H
 #define SERVER_GRASP_REQUEST_H
 

@@ -1,5 +1,5 @@
-/* GetServerInfo: version, devices and limits of this server. Open to every caller, so the response
- * names no caller but the one who asks. GetLog: the log's tail, for administrators, because it names
+/* GetServerInfo: version, devices and limits of this server. It is open to every caller, so the
+ * response names only the calling key. GetLog: the log's tail, for administrators, because it names
  * callers. */
 #include <stdlib.h>
 #include <string.h>

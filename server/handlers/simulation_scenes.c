@@ -14,7 +14,7 @@
 
 /* ---- compiling ---- */
 
-/* Paths and digests of the request's files as the bundle wants them. */
+/* Paths and digests of the request's files, in the form that the bundle takes. */
 static tb_status make_bundle(td_call *call, const Tribo__V1__CreateSceneRequest *message,
                              td_bundle **bundle, tb_error *error)
 {

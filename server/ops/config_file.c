@@ -1,6 +1,6 @@
-/* Configuration files: inih takes lines apart, and this reader counts them, so that every message
- * can name its line. Refused beside the faults that inih refuses: lines that it would cut, bytes that no text
- * holds, and an option that is set twice, which is how inih reports a continued line. */
+/* Configuration files: inih parses lines, and this reader counts them, so that every message can
+ * name its line. The reader also refuses lines that inih would cut, bytes that are not text, and an
+ * option set twice, which is how inih reports a continued line. */
 #include <errno.h>
 #include <ini.h>
 #include <stdio.h>

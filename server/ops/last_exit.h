@@ -1,12 +1,12 @@
-/* How the process before this one ended, over the same data folder. A card that is lost ends the
- * daemon sooner than its metrics are asked for, so the next process tells it. */
+/* Exit status of the previous process over the same data folder. A lost card ends the daemon before
+ * its metrics are scraped, so the next process reports the loss. */
 #ifndef SERVER_LAST_EXIT_H
 #define SERVER_LAST_EXIT_H
 
 #include "tribo.h"
 
 enum {
-    TD_LAST_EXIT_NONE = -2,  /* no process was here before, or there is no folder */
+    TD_LAST_EXIT_NONE = -2,  /* no process used the folder before, or there is no folder */
     TD_LAST_EXIT_KILLED = -1 /* it did not come to its end: a crash, a kill, a power cut */
 };
 

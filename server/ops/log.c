@@ -312,7 +312,7 @@ void td_log_write(td_log *log, tb_log_level level, const char *event, const char
     l.text[l.size++] = '\n';
 
     keep(log, &l);
-    /* a log that cannot be written is no reason to stop serving */
+    /* serving continues if the log cannot be written */
     for (size_t done = 0; done < l.size;) {
         const ssize_t n = write(STDERR_FILENO, l.text + done, l.size - done);
         if (n < 0 && errno == EINTR) continue;

@@ -145,7 +145,7 @@ static double busy_share(td_device *d)
 
 /* A card as a place for more worlds. */
 typedef struct place {
-    bool fits;         /* the worlds fit beside those that are there */
+    bool fits;         /* the worlds fit in addition to the present ones */
     double free_bytes; /* of memory */
     int32_t waiting;   /* jobs */
     int busy;          /* quarters of the time in use */

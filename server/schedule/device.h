@@ -57,7 +57,7 @@ void td_device_note(struct td_server *, const td_device *, uint64_t pace, int64_
 void td_device_watch(td_device *);
 /* The processors, which every daemon has. */
 td_device *td_device_cpu(struct td_server *);
-/* From so many worlds on a card is quicker, as measured at the start or as configured. */
+/* Least number of worlds for which a card is faster, as measured at the start or as configured. */
 int64_t td_device_card_worlds(const struct td_server *);
 /* Options for steps there. */
 void td_device_apply(const td_device *, tb_step_options *);

@@ -67,7 +67,7 @@ static const family FAMILIES[] = {
     {"tribod_device_chosen_by_pace_total", "counter",
      "Sessions and jobs that it got since steps of them had been measured on both kinds", false,
      chosen_by_pace},
-    {"tribod_device_warm_up_seconds", "gauge", "What warming it up took at the start", false,
+    {"tribod_device_warm_up_seconds", "gauge", "Duration of the warm-up at the start", false,
      warm_up_seconds},
     {"tribod_gpu_memory_bytes", "gauge", "Memory of the card that the daemon holds", true, memory},
     {"tribod_gpu_memory_total_bytes", "gauge", "Memory of the card", true, memory_total},

@@ -54,7 +54,7 @@ void td_paces_destroy(td_paces *paces)
     free(paces);
 }
 
-/* FNV-1a: nothing but a wrong guess comes of two scenes that meet in it. */
+/* FNV-1a: a collision of two scenes only causes a wrong estimate. */
 uint64_t td_pace_hash(uint64_t hash, const void *bytes, size_t size)
 {
     const unsigned char *b = bytes;

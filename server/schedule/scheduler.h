@@ -40,8 +40,7 @@ tb_status td_scheduler_submit(td_scheduler *, td_job *);
 /* How long a job would wait for the device if it were submitted now, ns. 0 while nothing is
  * known. */
 double td_scheduler_wait_ns(td_scheduler *, const td_job *);
-/* From now on only the owner thread gives the device work, as a card wants it. Before the first
- * job. */
+/* Restricts the device to its owner thread, as a card requires. Call before the first job. */
 void td_scheduler_keep_to_owner(td_scheduler *);
 /* How many wait, and a description of the device ("cpu", "2 threads"). */
 int32_t td_scheduler_queued(const td_scheduler *);

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "schedule/pace.h"
 
-/* Work for which it pays to wake the other threads. */
+/* Least work that justifies waking the other threads. */
 static const double PARALLEL_NS = 150e3;
 
 static tb_status grow_worlds(td_batch *batch, int32_t worlds, tb_error *error)
@@ -185,7 +185,7 @@ static void launch_parallel(td_batch *batch, int32_t steps)
     }
 }
 
-/* How many steps are about a slice of work, and no more than the shortest job wants. */
+/* Number of steps that takes about one time slice, at most that of the shortest job. */
 static int32_t choose_steps(const td_batch *batch, double threads)
 {
     int32_t steps = INT32_MAX;

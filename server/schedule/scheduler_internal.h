@@ -75,7 +75,7 @@ double td_queue_step_ns(const td_queue *, const td_job *);
  * the fair share of other clients, and after the turns of its own client's jobs. */
 double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
 /* Device time (ns) that the other jobs of the same client and priority take while all take turns:
- * each takes as much as `job` still needs, or all that it needs itself where that is less. */
+ * each takes as much as `job` still needs, or the rest of its own work if that is less. */
 double td_queue_turns_ns(const td_queue *, const td_job *, const td_account *);
 double td_queue_backlog_ns(const td_queue *);
 /* td_queue_note records a submission; td_queue_companion_ns returns the time until the next
@@ -147,11 +147,11 @@ struct td_scheduler {
 
 /* OK if the job is still wanted, otherwise CANCELLED or DEADLINE_EXCEEDED. (scheduler_queue.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
-/* Longest wait (ns) of an admitted call whose own work takes needed_ns: [limits] queue_wait_seconds,
- * so that a burst is borne. After a refusal (refused_ns), for four times as long as that, the load is
- * more than the device carries, and waiting helps nobody: half as much again as the call's own work,
- * so that its answer comes within 2.5 times the work's duration; at least a fiftieth of the bound,
- * and at most all of it. INT64_MAX: no bound. */
+/* Longest wait (ns) of an admitted call whose own work takes needed_ns: [limits]
+ * queue_wait_seconds, which absorbs a burst. For four times that time after a refusal (refused_ns)
+ * the load exceeds the device, and waiting is useless. The limit is then 1.5 times the call's own
+ * work, so that its answer comes within 2.5 times the work's duration, but at least a fiftieth of
+ * the bound and at most all of it. INT64_MAX: no bound. */
 int64_t td_wait_limit(const td_config *, int64_t refused_ns, int64_t now_ns, double needed_ns);
 /* Publishes the number of waiting jobs. Caller holds the mutex. */
 void td_scheduler_publish(td_scheduler *);

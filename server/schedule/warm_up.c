@@ -157,7 +157,7 @@ tb_status td_server_warm_up(td_server *server, double seconds, tb_error *error)
     if (status == TB_OK) status = tb_state_create(w->model, &w->state, error);
     for (int32_t i = 0; i < server->number_of_devices && status == TB_OK; i++)
         status = warm_up_device(w, &server->devices[i], &until, error);
-    /* that time ran out is no failure */
+    /* running out of time is not a failure */
     if (status == TB_CANCELLED) status = TB_OK;
     for (int32_t i = 0; i < server->number_of_devices; i++) td_device_watch(&server->devices[i]);
 

@@ -146,7 +146,7 @@ static td_session **bucket_of(td_sessions *all, const db_id *id)
     return &all->buckets[hash_of(id) & (all->number_of_buckets - 1)];
 }
 
-/* Longer lists are only slower, so there is no failure. */
+/* A failure to grow is harmless: longer lists are only slower. */
 static void grow(td_sessions *all)
 {
     const uint32_t n = 2 * all->number_of_buckets;

@@ -226,7 +226,7 @@ static void run_step(td_job *job)
 static void refuse_step(td_job *job, const tb_error *error)
 {
     td_step *step = (td_step *)job;
-    /* without the turn: the answer may be sent, and nothing else */
+    /* without the turn, only the answer may be sent */
     job->status = error->status;
     job->error = *error;
     job->run = NULL;

@@ -68,7 +68,7 @@ tb_status td_worlds_parts(const unsigned char *bytes, size_t size, int32_t world
     if (size < sizeof header) return tb_fail(error, TB_DATA_LOSS, "the snapshot is cut short");
     memcpy(&header, bytes, sizeof header);
     if (memcmp(header.magic, WORLDS_MAGIC, sizeof header.magic) != 0)
-        return tb_fail(error, TB_DATA_LOSS, "what is stored is no snapshot");
+        return tb_fail(error, TB_DATA_LOSS, "the stored bytes are not a snapshot");
     if (header.version != WORLDS_VERSION)
         return tb_fail_field(error, TB_FAILED_PRECONDITION, "snapshot_id",
                              "the snapshot has format %u, this build reads %d", header.version,

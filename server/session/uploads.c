@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 enum { UPLOAD_THREADS_MAXIMUM = DB_READERS / 2 };
-/* A thread of this niceness gets a tenth of a processor that others want, too. */
+/* A thread of this niceness gets a tenth of a contended processor. */
 enum { UPLOAD_NICENESS = 10 };
 static const double RETRY_AFTER_S = 0.25;
 

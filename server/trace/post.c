@@ -95,7 +95,7 @@ typedef struct connection {
     const char *failure; /* why it ended */
 } connection;
 
-/* Waits until the socket is ready; false at the deadline or when told to stop. */
+/* Waits until the socket is ready; false at the deadline or after a request to stop. */
 static bool wait_for_socket(connection *c, short events)
 {
     enum { TURN_MS = 50 };
@@ -247,7 +247,7 @@ static size_t join_chunks(char *body, size_t size)
     }
 }
 
-/* Reads to the end of the answer, or to what the array holds. */
+/* Reads up to the end of the answer or the capacity of the array. */
 static size_t read_answer(connection *c, char *text, size_t room)
 {
     size_t used = 0, needed = SIZE_MAX;

@@ -17,7 +17,7 @@
 #include "trace/otlp.h"
 #include "trace/post.h"
 
-/* Spans of one request; a queue that holds so many wakes the thread. */
+/* Spans of one request; a queue of this length wakes the thread. */
 enum { BATCH = 256, HEADERS_SIZE = 4096, NAME_SIZE = 64 };
 static const double ANSWER_S = 10;     /* for a request */
 static const double DELAY_S = 1;       /* from a span to its request */
@@ -142,7 +142,7 @@ static void note_failure(td_spans *spans, const char *reason)
     spans->failing = true;
 }
 
-/* Logs the change back, and what the collector refused of a batch that it took. */
+/* Logs the recovery, and the spans that the collector refused from an accepted batch. */
 static void note_success(td_spans *spans, int32_t count, const td_post_answer *answer)
 {
     char message[TB_ERROR_MESSAGE_SIZE];
@@ -315,8 +315,8 @@ tb_status td_spans_create(const td_config *config, td_log *log, td_metrics *metr
     return TB_OK;
 }
 
-/* Ends the thread. False where it does not end, since the look-up of a host's name cannot be cut
- * short: the thread touches nothing but its own memory from then on. */
+/* Ends the thread. False if the thread is still resolving a host name, which cannot be interrupted;
+ * from then on the thread only touches its own memory. */
 static bool end_thread(td_spans *spans)
 {
     struct timespec end = after(FAREWELL_S);

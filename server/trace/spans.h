@@ -34,10 +34,10 @@ typedef struct td_span {
  * as td_post_create, and for a wrong OTEL_EXPORTER_OTLP_HEADERS in the environment. */
 tb_status td_spans_create(const td_config *, td_log *, td_metrics *, td_spans **created,
                           tb_error *);
-/* Sends what waits, for a second at most, and ends the thread. */
+/* Sends the queued spans, for a second at most, and ends the thread. */
 void td_spans_destroy(td_spans *);
 
-/* Begins a trace in a share of the calls that have none: `sampled` tells. NULL spans: in none. */
+/* Starts a trace in a share of the calls without one, and sets `sampled`. NULL spans: none. */
 void td_spans_begin(td_spans *, td_trace *);
 /* Takes a copy of a span, or drops it. */
 void td_spans_add(td_spans *, const td_span *);

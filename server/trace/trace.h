@@ -19,8 +19,8 @@ typedef struct td_trace {
     char state[TD_TRACE_STATE_BYTES + 1]; /* the client's tracestate, "" if there is none */
 } td_trace;
 
-/* Reads traceparent, a header's value of `size` bytes. The trace is not given where the value is not
- * valid: W3C asks for such a header to be ignored. */
+/* Reads traceparent, a header's value of `size` bytes. An invalid value leaves the trace without
+ * ids, as W3C requires. */
 void td_trace_read(td_trace *, const char *value, size_t size);
 /* Reads tracestate; a second header continues the list of the first. A list that is too long or not
  * of printable ASCII is dropped. */

@@ -300,7 +300,7 @@ static void put_map(printer *p, const ProtobufCMessageDescriptor *entry,
         const size_t begin = p->text->size + (i > 0 ? 1 : 0);
         if (i > 0) put(p, ",", 1);
         put_value(p, key, base + key->offset);
-        /* a number or a truth value still wants its quotes */
+        /* a number or a truth value still needs its quotes */
         if (p->status == TB_OK && p->text->base[begin] != '"') {
             char bare[32];
             const size_t size = p->text->size - begin;

@@ -191,7 +191,7 @@ void td_recording_add(td_recording *r, const tb_state *state, double dt)
                              .iterations = certificate->iterations,
                              .outcome = (int32_t)td_wire_outcome(certificate->status),
                              .contacts = contacts};
-    /* thinned out, the recording may want a later state */
+    /* after thinning, the next frame may be due later */
     if (!make_room(r, size) || !td_recording_due(r, head.time)) return;
     unsigned char *at = r->bytes + r->size;
     memset(at, 0, size);

@@ -32,8 +32,8 @@ void td_recording_destroy(td_recording *); /* NULL is fine */
 
 /* Whether a state of this time makes a frame: the interval has passed, or time went back. */
 bool td_recording_due(const td_recording *, double time);
-/* Adds the state as a frame. `dt` (s) of its last step makes impulses forces. A frame that alone exceeds
- * the bound is left out, and so is one for which memory is refused. */
+/* Adds the state as a frame. `dt` (s) of its last step converts impulses to forces. A frame is left
+ * out if it exceeds the bound alone, or if its memory is refused. */
 void td_recording_add(td_recording *, const tb_state *, double dt);
 
 /* The recording as bytes for the store (malloc'ed), and back. DATA_LOSS for bytes that are none. */

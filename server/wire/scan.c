@@ -225,7 +225,7 @@ tb_status td_scan(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, 
         return tb_fail(error, TB_INVALID_ARGUMENT, "%s is malformed at byte %zu of %zu", type->name,
                        (size_t)(wire.at - bytes), size);
 
-    /* the arrays of repeated fields are aligned too: at most so much is lost */
+    /* the arrays of repeated fields are aligned too: this is the largest loss */
     need.memory += need.members > 0 ? type->n_fields * (size_t)ALIGNMENT : 0;
     *memory = need.memory + record_memory(&need);
     return TB_OK;

@@ -32,7 +32,7 @@ bool td_wire_next(td_wire *wire, td_wire_field *field);
 /* Checks an encoded message of this type and adds to *memory the bytes that protobuf-c will ask for
  * to unpack it, its own working memory included. `nesting` is how many messages may be inside one
  * another. INVALID_ARGUMENT with the path of the field if the bytes are malformed, nested too deep,
- * or hold a string that is no UTF-8 or has a NUL in it. */
+ * or hold a string that is not UTF-8 or contains a NUL. */
 tb_status td_scan(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t size,
                   int32_t nesting, size_t *memory, tb_error *);
 

@@ -21,7 +21,7 @@ static void **take_list(td_wire *wire, int32_t count, size_t size)
     return pointers;
 }
 
-/* A pose that lives beside its message. */
+/* A pose message with the arrays that it points to. */
 typedef struct pose {
     Tribo__V1__Pose message;
     double position[3], orientation[4];

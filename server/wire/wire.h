@@ -38,7 +38,7 @@ Tribo__V1__Array *td_wire_cube(td_wire *, Tribo__V1__Array *, int64_t worlds, in
 
 /* Fills a message that lives as long as the certificate. */
 void td_wire_certificate(const tb_certificate *, Tribo__V1__Certificate *);
-/* Pointers to `count` messages, as a repeated field wants them. */
+/* Pointers to `count` messages, in the form of a repeated field. */
 Tribo__V1__Certificate **td_wire_certificates(td_wire *, const tb_certificate *, int32_t count);
 
 /* The same as columns, a row each. */
@@ -89,7 +89,7 @@ tb_status td_wire_find_pairs(td_wire *, const tb_model *, const Tribo__V1__StepR
 Tribo__V1__Array *td_wire_pair_contacts(td_wire *, tb_state *const *states, int32_t worlds,
                                         const td_wire_pair *, int32_t count, double dt);
 
-/* About how many bytes a world takes in an answer with `want` and a certificate. */
+/* Approximate bytes of a world in an answer with `want` and a certificate. */
 size_t td_wire_world_bytes(const tb_state *, td_wire_want);
 
 /* ---- requests ---- */

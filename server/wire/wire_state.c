@@ -1,5 +1,5 @@
-/* States and contacts as messages: see wire.h. One world is lent as it lies; the rows of several
- * are gathered, and narrowed if the reader wants single precision. */
+/* States and contacts as messages: see wire.h. The arrays of one world are borrowed in place; the
+ * rows of several worlds are gathered, and narrowed if the reader asks for single precision. */
 #include "wire/wire.h"
 
 #include <stdlib.h>

@@ -113,7 +113,7 @@ struct td_rpc {
     int listeners[RPC_LISTENERS];
     bool listener_is_local[RPC_LISTENERS]; /* a Unix socket */
     int listener_count;
-    int spare;             /* a descriptor that is given up to refuse a connection; -1 */
+    int spare;             /* a reserve descriptor, closed to refuse a connection; -1 */
     int64_t complained_ns; /* last log line about descriptors that ran out */
     int64_t told_full_ns;  /* last log line about evicted idle connections; of the loop that
                             * accepts */
@@ -289,7 +289,7 @@ tb_status rpc_loops_create(td_rpc *, tb_error *);
 tb_status rpc_loops_start(td_rpc *, tb_error *);
 /* Ends the threads; every connection must be closed. */
 void rpc_loops_destroy(td_rpc *);
-/* Has the loop look at the call: it has answers, or wants a message. The call's lock is held. */
+/* Posts a call with answers to send or a message to read. The caller holds the call's lock. */
 void rpc_loop_post(rpc_call *);
 void rpc_loop_wake(rpc_loop *);
 /* Hands a new connection to its loop. */

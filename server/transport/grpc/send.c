@@ -19,7 +19,7 @@ enum {
     MOST_HEADERS = 10,
     NUMBER_SIZE = 32,
     WORTH_PACKING_BYTES = 1024,
-    /* of a request that is no gRPC: more is not waited for */
+    /* of a request other than gRPC: no more data is awaited */
     ENOUGH_BYTES = 1 << 15
 };
 

@@ -360,8 +360,8 @@ static bool look(td_http *http)
     return found;
 }
 
-/* The client has closed its half. Libmicrohttpd may have read the last bytes before the close, and
- * is then told of nothing more: the rest of an unfinished request is not waited for. */
+/* The client has closed its half. Libmicrohttpd may have read the last bytes before the close and
+ * then reports nothing more, so the rest of an unfinished request is not awaited. */
 static void mark_broken(http_connection *connection)
 {
     const int64_t deadline = td_monotonic_ns() + LAST_BYTES_NS;

@@ -16,7 +16,7 @@ enum {
     /* of a connection, besides the headers: the reading and writing of bodies */
     CONNECTION_BYTES = 32768,
     STACK_BYTES = 1 << 20,
-    DECODE_NICENESS = 5, /* a third of a processor that others want, too */
+    DECODE_NICENESS = 5, /* a third of a contended processor */
 };
 /* After the calls in flight were cancelled: for their answers to reach the wire. */
 static const double LAST_WORDS_SECONDS = 1;

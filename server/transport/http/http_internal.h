@@ -114,7 +114,7 @@ typedef struct http_exchange {
     bool complete;    /* the request has arrived */
     bool close_after; /* the connection ends with the answer */
 
-    /* a request that is no call, or none that may begin */
+    /* a request that is not a call, or a call that is refused */
     int refusal_http;
     tb_status refusal_status;
     char allow[64];          /* methods, for 405 and OPTIONS; "" otherwise */
