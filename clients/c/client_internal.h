@@ -50,14 +50,14 @@ int64_t tbc_deadline_ns(double seconds);
 
 /* Appends a grpc-message decoded: %41 is A; an invalid code is copied unchanged. */
 bool tbc_percent_decode(tb_bytes *to, const uint8_t *text, size_t size);
-/* Appends the bytes of base64, padded or not; false if it is none. */
+/* Appends the bytes of base64, padded or not; false if the text is not base64. */
 bool tbc_base64_decode(tb_bytes *to, const uint8_t *text, size_t size);
 /* grpc-timeout, at most 8 digits and a unit, rounded up. */
 void tbc_timeout_print(int64_t nanoseconds, char text[TBC_TEXT_SIZE]);
 
 /* ---- connect.c ---- */
 
-/* Where to, and how; borrowed texts. */
+/* Server address and credentials; borrowed strings. */
 typedef struct tbc_target {
     const char *address;
     char host[TBC_REASON_SIZE];                   /* for :authority and the server's certificate */
@@ -86,7 +86,7 @@ struct tbc_line {
     nghttp2_session *session;
     bool driven;  /* a thread polls and reads */
     bool settled; /* the server's settings came */
-    bool going;   /* takes no new calls: the server said goodbye */
+    bool going;   /* takes no new calls: the server sent GOAWAY */
     bool failed;  /* every call on it has ended */
     char reason[TBC_REASON_SIZE];
     tb_bytes unsent;
@@ -94,7 +94,7 @@ struct tbc_line {
     tbc_exchange *exchanges;
     int count; /* of exchanges, and of threads that are about to begin one */
     bool pinged;
-    bool spins;         /* there are processors to poll on */
+    bool spins;         /* waits may poll: there are idle processors */
     int64_t average_ns; /* of waits for answers to unary calls */
     int64_t heard_ns, pinged_ns;
 };
@@ -107,7 +107,7 @@ bool tbc_line_usable(tbc_line *);
 /* Reads without waiting, and keeps the connection alive: about once a second. */
 void tbc_line_tick(tbc_line *);
 
-/* The following want the line's lock. */
+/* Callers of the functions below hold the line's lock. */
 
 /* Writes libnghttp2's pending bytes until the socket would block. */
 void tbc_line_flush(tbc_line *);
@@ -146,7 +146,7 @@ struct tbc_exchange {
     size_t in_at, unconsumed;
 
     bool ended;
-    bool unseen; /* the server has surely not begun to work on it */
+    bool unseen; /* the server has certainly not started this call */
     int http_status;
     int code; /* gRPC's; -1: not yet */
     tb_bytes message, details;

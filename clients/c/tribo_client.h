@@ -13,9 +13,9 @@
  *     ...
  *     tbc_free(answer);
  *
- * A client may be used from several threads at once. Of a stream one thread may send while another
+ * Several threads may use a client at once. On a stream, one thread may send while another
  * receives. Errors carry the server's status, its message, and the field, file and line at fault.
- * Like gRPC itself the library gives up the process when small allocations fail. */
+ * Like gRPC, the library aborts the process when a small allocation fails. */
 #ifndef TRIBO_CLIENT_H
 #define TRIBO_CLIENT_H
 
@@ -33,8 +33,8 @@ typedef struct tbc_options {
     const char *client_pem; /* mutual TLS: certificate chain and key as PEM text; NULL: none */
     const char *client_key;
     double timeout;         /* s, for calls that do not set their own; 0: none */
-    double connect_timeout; /* s, tbc_connect waits at most so long for the server */
-    int32_t attempts;       /* calls that are safe to repeat are tried so often; 1: once */
+    double connect_timeout; /* s, longest wait of tbc_connect for the server */
+    int32_t attempts;       /* attempts at a call that is safe to repeat; 1: no repeat */
     size_t message_bytes;   /* largest message */
     /* W3C trace context sent with every call, as the headers' values; NULL: none */
     const char *traceparent, *tracestate;
@@ -65,7 +65,7 @@ tb_status tbc_stream_open(tbc_client *, const char *method,
 /* Sends one message; waits until the transport accepts it. UNAVAILABLE if the call has ended:
  * receive returns the reason. */
 tb_status tbc_stream_send(tbc_stream *, const ProtobufCMessage *request, tb_error *);
-/* Says that no more will be sent. */
+/* Ends the sending half of the stream. */
 tb_status tbc_stream_half_close(tbc_stream *, tb_error *);
 /* The next message, freed by tbc_free; *response NULL at the end of a stream that ended well. */
 tb_status tbc_stream_receive(tbc_stream *, ProtobufCMessage **response, tb_error *);

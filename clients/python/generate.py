@@ -1,4 +1,4 @@
-"""Generates what the package takes from the rest of the project: `generate.py [FOLDER]`.
+"""Generates the modules and declarations that derive from other folders: `generate.py [FOLDER]`.
 
 The protobuf and gRPC modules of `tribo.v1`, and the declarations of libtribo for `tribo.local`.
 """
@@ -55,7 +55,7 @@ def declarations(header: str) -> str:
 
 
 def _free_of_versions(module: Path) -> None:
-    """Takes out what binds a module to the release that generated it.
+    """Removes the code that ties a module to the release that generated it.
 
     The modules hold serialized descriptors, which every protobuf runtime from 4.25 on reads, and
     stubs that every grpcio from 1.62 on runs. Generators since then add checks that refuse all

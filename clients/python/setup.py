@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def load_generate() -> ModuleType:
-    """generate.py, which stands beside this file and is no package."""
+    """Loads generate.py, a script in this folder outside of any package."""
     spec = importlib.util.spec_from_file_location("generate", HERE / "generate.py")
     assert spec is not None
     assert spec.loader is not None
@@ -37,10 +37,10 @@ def load_generate() -> ModuleType:
 
 
 class SourceDistribution(sdist):
-    """Adds the .proto files, and what generates modules of them."""
+    """Adds the .proto files and their generator."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
-        """Copies what is in no list of files."""
+        """Copies the files that no list names."""
         super().make_release_tree(base_dir, files)
         root = generate.proto_root() / "tribo" / "v1"
         target = Path(base_dir) / "proto" / "tribo" / "v1"

@@ -281,7 +281,7 @@ int command_bench(int argc, char **argv)
         {"delta", "N", "bounds that are wrong at the start (0, 10, ... 50)", ARGS_INTEGER, &delta,
          0, 1000000, NULL},
         {"precision", "NAME", "of the numbers (double)", ARGS_CHOICE, &precision, 0, 0, PRECISIONS},
-        {"direct", "NAME", "what DIRECT factors with; SCHURPA always by blocks (blocks)",
+        {"direct", "NAME", "factorization of DIRECT; SCHURPA always uses blocks (blocks)",
          ARGS_CHOICE, &direct, 0, 0, DIRECTS},
         {"seed", "N", "of the random numbers (1)", ARGS_INTEGER, &seed, 0, INT32_MAX, NULL},
         {"backend", "NAME", "where programs are solved (cpu)", ARGS_CHOICE, &backend, 0, 0,

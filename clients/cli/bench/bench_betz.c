@@ -127,7 +127,7 @@ static tb_status fill_slide(const thesis_options *o, thesis_table *t, tb_error *
                                   &row->residual, error);
         }
     }
-    thesis_note(t, "beside them: g (sin a - mu cos a), what the thesis's bodies must follow");
+    thesis_note(t, "beside them: g (sin a - mu cos a), the theoretical acceleration");
     return status;
 }
 

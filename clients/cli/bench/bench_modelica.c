@@ -282,7 +282,7 @@ static void table_shallow(modelica_bench *b)
             row r = {.thesis_speedup = SPEEDUP[s][k], .rounds = 20000 / STEPS[s]};
             snprintf(r.name, sizeof r.name, "%lld^2, n_steps %lld", (long long)n,
                      (long long)STEPS[s]);
-            /* a step that the explicit method bears: dt < dx / sqrt(2 g H) */
+            /* a stable step of the explicit method: dt < dx / sqrt(2 g H) */
             tb_function_value inputs[] = {
                 matrix(n, n, 0, 1), matrix(n + 1, n, 0, 0),  matrix(n, n + 1, 0, 0), number(8),
                 number(32),         number(1.0 / (double)n), whole(STEPS[s])};

@@ -21,7 +21,7 @@ static const struct {
               {"jor5-single", 0, 0.5}, {"jor7", 1.5, 0},        {"full-sor-32", 0, 2},
               {"full-sor-64", 0, 2},   {"relaxed-sor-4", 0, 2}, {"relaxed-sor-128", 0, 1}};
 
-/* Variant 5 in single precision, which is no variant of its own. */
+/* Variant 5 in single precision; the thesis does not number it separately. */
 static const char SINGLE[] = "jor5-single";
 
 typedef struct experiment {
@@ -274,9 +274,9 @@ tb_status nuetzi_fill_crosscheck(const thesis_options *o, thesis_table *t, tb_er
 
 /* Nützi's figure 6.4: the time of an iteration of full-sor-32 by its parts, over the number of contacts.
  *
- * The parts are found as in the thesis: they are left out one after the other, and what an iteration then
- * saves is the part's. Step B is what an iteration takes beyond step A alone. Runs take turns, and the
- * shortest of each counts, since a difference of times bears the noise of both. */
+ * As in the thesis, each part is left out in turn; its time is the time that an iteration then
+ * saves. The time of step B is the excess over step A alone. Runs take turns, and the shortest of
+ * each counts, since a difference of times has the noise of both. */
 enum { LONGER_ALONE = 10 }; /* times the iterations, where step B is left out */
 
 /* Each run leaves out the parts that the run before it leaves out, and one more. */

@@ -140,7 +140,7 @@ int command_load(int argc, char **argv)
     const args_option own[] = {
         {"callers", "N,N,...", "numbers of callers, one after the other (1,2,4,8,16)", ARGS_TEXT,
          &levels, 0, 0, NULL},
-        {"method", "NAME", "what they call", ARGS_CHOICE, &method, 0, 0, METHODS},
+        {"method", "NAME", "method that they call", ARGS_CHOICE, &method, 0, 0, METHODS},
         {"rate", "R", "open loop: calls a second of all callers (closed loop)", ARGS_NUMBER,
          &l.plan.rate, 0, 1e7, NULL},
         {"worlds", "N", "worlds of each session (1)", ARGS_INTEGER, &l.worlds, 1, 1000000, NULL},

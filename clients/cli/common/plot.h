@@ -44,8 +44,8 @@ int32_t plot_add_series(plot *p, int32_t panel, const char *name);
 /* One sample: x, then every panel's values in the order of panels and series. */
 void plot_sample(plot *p, double x, const double *values);
 
-/* INVALID_ARGUMENT for a path that does not end in .svg: nothing else is drawn. "-" is stdout. To be
- * asked before anything runs. */
+/* INVALID_ARGUMENT for a path that does not end in .svg, the only format. "-" is stdout. Callers
+ * check the path before the run. */
 tb_status plot_check_path(const char *path, tb_error *error);
 tb_status plot_write(const plot *p, const char *path, tb_error *error);
 /* Text between tags of SVG, escaped, and cut after `longest` characters. */

@@ -47,7 +47,7 @@ typedef struct demo_grasp {
     double moving_slip; /* m: largest way of the mug in the fingers from closed to at rest */
     double hold_slip;   /* m: the same over the hold */
     double slip;        /* m: since closed, now */
-    double height;      /* m, of the mug's centre of mass above where it stood */
+    double height;      /* m, of the mug's centre of mass above its start */
     double touched_at;  /* s, when a finger last touched the mug */
     double force[2];    /* N, normal force on the left and right finger in the last step */
     int32_t contacts;   /* between mug and fingers in the last step */

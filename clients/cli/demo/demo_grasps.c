@@ -134,8 +134,8 @@ static void into_frame(const tb_body_motion *frame, const double point[3], doubl
 }
 
 /* The mug's centre of mass and three points around it, seen from a finger. A mug that does not slip
- * is at rest in both fingers' frames, however the hand moves; that fingers give way along their
- * slides is no slip. */
+ * is at rest in both fingers' frames, however the hand moves; motion of the fingers along their
+ * slides is not slip. */
 static void mark_points(const tb_body_motion *mug, const tb_body_motion *finger,
                         double points[DEMO_POINTS][3])
 {

@@ -185,7 +185,7 @@ int command_function(int argc, char **argv)
          &job.inputs, 0, 0, NULL},
         {"output", "NAME=FILE", "write an output to a file of NumPy; several times", ARGS_LIST,
          &job.outputs, 0, 0, NULL},
-        {"backend", NULL, "what runs it (auto)", ARGS_CHOICE, &job.backend, 0, 0, BACKENDS},
+        {"backend", NULL, "backend that runs it (auto)", ARGS_CHOICE, &job.backend, 0, 0, BACKENDS},
         {"method", NULL, "of integrate (euler)", ARGS_CHOICE, &job.method, 0, 0, METHODS},
         {"seconds", "S", "longest call (60)", ARGS_NUMBER, &job.seconds, DBL_MIN, 1e6, NULL},
         {"memory", "MIB", "arrays of the call (2048)", ARGS_NUMBER, &job.memory_mib, DBL_MIN, 1e7,

@@ -258,8 +258,8 @@ int command_grasp(int argc, char **argv)
         {"quiet", NULL, "print errors only (and --json)", ARGS_FLAG, &o.quiet, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {
-        {"what is grasped", what},          {"the hand and its path", hand}, {"chance", chance},
-        {"how it is played and told", how}, {"with a daemon", connection},   {NULL, NULL}};
+        {"the object", what},         {"the hand and its path", hand}, {"chance", chance},
+        {"protocol and output", how}, {"with a daemon", connection},   {NULL, NULL}};
     int operands = 0;
     switch (args_parse(&COMMAND, groups, argc, argv, &operands)) {
     case ARGS_HELPED: return CLI_OK;

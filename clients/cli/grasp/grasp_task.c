@@ -10,7 +10,7 @@
 
 /* of an object that comes without a surface */
 static const double DEFAULT_FRICTION = 0.7, DEFAULT_SPIN_M = 0.005;
-/* candidates drawn for each sample of a known hand, of which some collide */
+/* candidates drawn for each sample of a known hand; some of them collide */
 enum { CANDIDATES = 4, MOST_CANDIDATES = 1000000 };
 static const int64_t SLICE_NS = 50000000;
 

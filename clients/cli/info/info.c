@@ -27,8 +27,8 @@ static const args_command COMMAND = {
         "yz.\n"
         "With --overlaps: the pairs of shapes that overlap in that pose, and whether any of 64 "
         "poses\n"
-        "of the joints between them parts them; 'ignore' lists what is left after leaving pairs\n"
-        "out, 'error' fails where there are pairs.\n"
+        "of the joints between them separates them; 'ignore' lists the remaining pairs,\n"
+        "'error' fails where there are pairs.\n"
         "With --server and no model: version, build, age, devices, solvers and limits of a "
         "daemon.\n",
     .examples = "  tribo info hand.xml\n"

@@ -66,7 +66,7 @@ int command_export(int argc, char **argv)
     progress_end(&bar);
     if (status == TB_OK) status = tb_export_problem(s.stepper, s.worlds[0], problem, &error);
 
-    /* reads the file back: an unreadable problem is no export */
+    /* reads the file back: the export fails if the problem is unreadable */
     if (status == TB_OK) status = tb_problem_load(problem, &file, &error);
     if (status == TB_OK && json) {
         const tb_problem_info info = tb_problem_describe(file);

@@ -242,7 +242,7 @@ int command_run(int argc, char **argv)
         {"steps", "N", "number of steps", ARGS_INTEGER, &r.steps, 0, MOST_STEPS, NULL},
         {"time", "S", "simulated seconds, where --steps is not given (1)", ARGS_NUMBER, &r.time,
          DBL_MIN, 1e9, NULL},
-        {"controls", "FILE.csv", "what the actuators are told", ARGS_TEXT, &r.controls_path, 0, 0,
+        {"controls", "FILE.csv", "controls of the actuators", ARGS_TEXT, &r.controls_path, 0, 0,
          NULL},
         {"record", "FILE", "write every step: .csv or .jsonl; soft bodies: .csv or .pvd", ARGS_TEXT,
          &r.record_path, 0, 0, NULL},

@@ -13,7 +13,7 @@
 static const args_command COMMAND = {
     .name = "runs",
     .operands = "[show ID | compare ID ID | benchmarks]",
-    .description = "Lists what ran on a daemon, newest first: sessions, grasp jobs, problems.\n"
+    .description = "Lists the runs of a daemon, newest first: sessions, grasp jobs, problems.\n"
                    "'show' tells everything about one run, 'compare' sets two side by side,\n"
                    "'benchmarks' lists recorded measurements.\n",
     .examples = "  tribo runs --limit 20\n"

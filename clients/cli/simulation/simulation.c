@@ -12,8 +12,8 @@
 
 /* A portion of steps aims at this time: short enough for Ctrl-C and a moving bar. */
 static const double PORTION_S = 0.05;
-/* Portions whose energies are summed have a length that no clock sets, since the last digits of a sum
- * depend on it: steps until about so many shapes have been stepped, and at most so many steps. */
+/* Largest portion whose energies are summed: shapes stepped, and steps. The last digits of a sum
+ * depend on the portion's length, so no clock sets it. */
 enum { PORTION_SHAPES = 4096, PORTION_STEPS = 16 };
 /* A step belongs to a row of controls that begins this share of a step after it: times are sums of
  * many steps, rows are decimal. */

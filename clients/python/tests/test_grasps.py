@@ -1,4 +1,4 @@
-"""Grasp jobs, contact problems, and what the server remembers of them."""
+"""Grasp jobs, contact problems, and the server's records of them."""
 
 from __future__ import annotations
 

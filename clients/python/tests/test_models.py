@@ -1,4 +1,4 @@
-"""Uploads: formats, meshes, includes, packages, and what a scene says about itself."""
+"""Uploads: formats, meshes, includes, packages, and the description of a scene."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_mesh_is_a_body(client: tribo.Client, tmp_path: Path) -> None:
     models.write_box(mesh, 0.05)
     assert client.load(mesh, density=500).total_mass == pytest.approx(0.5, rel=1e-6)
     assert client.load(str(mesh)).total_mass == pytest.approx(1.0, rel=1e-6)
-    # bytes need a name, which tells the format
+    # bytes need a name: its extension gives the format
     scene = client.load(mesh.read_bytes(), name="cube.obj")
     assert scene.total_mass == pytest.approx(1.0, rel=1e-6)
 

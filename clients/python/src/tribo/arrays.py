@@ -19,7 +19,7 @@ class SupportsDLPack(Protocol):
 
 
 AnyArray = npt.NDArray[Any]
-#: what numpy makes an array of, or a tensor
+#: anything that numpy converts to an array, or a tensor
 ArrayLike = Union[npt.ArrayLike, SupportsDLPack]
 Floats = npt.NDArray[np.float64]
 

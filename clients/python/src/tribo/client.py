@@ -152,7 +152,7 @@ class Client(Connected):
         return answer
 
     def geometry(self, scene: Scene | str, sha256: str) -> simulation_pb2.GetAssetResponse:
-        """Triangles or heights of a scene's mesh, by the digest that `describe` tells."""
+        """Triangles or heights of a scene's mesh, by the digest that `describe` returns."""
         answer: simulation_pb2.GetAssetResponse = self._call(
             self._simulation.GetAsset,
             simulation_pb2.GetAssetRequest(scene_id=requests.scene_id(scene), sha256=sha256),

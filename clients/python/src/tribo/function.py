@@ -47,7 +47,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class FunctionAnswer:
-    """Outputs by name, and what the call took."""
+    """Outputs by name, and the times of the call."""
 
     outputs: dict[str, Output]
     backend: str  # that ran

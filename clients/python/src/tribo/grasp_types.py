@@ -200,9 +200,9 @@ class Perturbation:
 class KeepTrajectories:
     """The trials of a job whose trajectories are stored with their results.
 
-    Those of `grasps` (indices of poses), and those with one of `verdicts`; of each grasp the first
-    `copies` (0: 1, the unperturbed one). A frame every `interval` s (0: 0.02); what is beyond
-    `maximum_bytes` (0: 64 MiB) is left out and counted.
+    Trials of `grasps` (indices of poses) and trials with one of `verdicts`; of each grasp the first
+    `copies` (0: 1, the unperturbed one). A frame every `interval` s (0: 0.02). Trajectories beyond
+    `maximum_bytes` (0: 64 MiB) are left out and counted.
     """
 
     grasps: Sequence[int] = ()
@@ -225,14 +225,14 @@ class KeepTrajectories:
 
 @dataclass(frozen=True)
 class GraspReason:
-    """Why a trial has its verdict: `text` in words, the rest is what the words are made of.
+    """Why a trial has its verdict: `text` in words, the other fields as numbers.
 
     `time` (s since the trial began) is of the collision, of the loss of the object, when the slip
     passed the limit, or of the step that missed the tolerance. `hand_body` and `other_body` touch
     at `point` (m, object's frame): `depth` (m) of a collision, `margin` of the contact that gave
     way before it slid at `slide_time`. `position` and `orientation` (w, x, y, z) are the tool
-    frame's in the object's frame at `time`. `apparent` is what the motion of an uncertified trial
-    says.
+    frame's in the object's frame at `time`. `apparent` is the verdict that the motion of an
+    uncertified trial suggests.
     """
 
     text: str
@@ -308,7 +308,7 @@ class GraspResult:
     (w, x, y, z) of the tool frame, the way `approach` to it and the centre of mass `object_centre`
     are in the object's frame; `object_radius` divides torques in the wrench space of
     `epsilon_quality`. `success_interval` is Wilson's. `certificate` and
-    `reason` are the first copy's; `uncertified` copies have no verdict and are no part of
+    `reason` are the first copy's; `uncertified` copies have no verdict and do not count in
     `success`.
     """
 

@@ -26,7 +26,7 @@ from tribo.sources import Source
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: what the calls of this file take as an object and as a hand
+#: types that the calls of this file accept as an object and as a hand
 Target = Union[GraspObject, Source]
 Gripper = Union[Hand, Source]
 

@@ -86,7 +86,7 @@ class Session(SessionOf):
 
     @property
     def scene_id(self) -> str:
-        """The scene of which the session has worlds."""
+        """The scene of the session's worlds."""
         if not self._scene_id:
             found = (s.scene_id for s in self._client.sessions() if s.session_id == self.id)
             self._scene_id = next(found, "")
@@ -226,7 +226,7 @@ class Session(SessionOf):
             kp: {actuator: stiffness} of position servos, a number or one a world.
             kv: {actuator: damping} of servos.
             worlds: a mask, the others stay.
-            from_scene: what is not given goes back to the scene's values.
+            from_scene: absent parameters return to the scene's values.
         """
         names, mask = self.names, requests.mask(worlds)
         if kp or kv:

@@ -1,5 +1,5 @@
-// A value for text and curves: what changes sixty times a second is read by nobody, and each change
-// has the browser paint a part of the page anew.
+// A value for text and curves at a readable rate: a reader cannot follow sixty changes a second,
+// and each change makes the browser repaint a part of the page.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /** The value as it was at most `ms` ago; 0: as it is. The last of its values is always reached. */

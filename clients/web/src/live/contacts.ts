@@ -127,7 +127,7 @@ export class ContactView extends Group {
   /** Of points, shafts and heads, in coarse drawing. */
   private readonly flat = new Flat("flat contacts", { depthTest: false, depthWrite: false });
 
-  /** `coarse`: marks of as few vertices as show what they mean. */
+  /** `coarse`: marks with the fewest vertices that stay recognisable. */
   constructor(
     private readonly scene: GetSceneResponse,
     private readonly coarse: boolean,

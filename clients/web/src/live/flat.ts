@@ -29,7 +29,7 @@ interface Part {
   indices: ArrayLike<number> | undefined;
 }
 
-/** Shaders that leave nothing to do at a pixel: a colour comes as the screen wants it. */
+/** Shaders without work per pixel: vertex colours arrive in the screen's colour space. */
 const VERTEX = `
   attribute vec3 shade;
   varying vec3 shown;

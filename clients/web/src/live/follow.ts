@@ -27,7 +27,7 @@ export interface Wish {
 
 export interface Listener {
   frame(frame: Frame, skipped: number): void;
-  /** What the connection does, in words; "" while frames come. */
+  /** The connection's state, in words; "" while frames come. */
   state(text: string, ended: boolean): void;
 }
 

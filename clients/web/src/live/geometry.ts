@@ -84,8 +84,8 @@ export async function fetchAssets(
   return new Map(digests.map((sha256, i) => [sha256, answers[i]] as [string, GetAssetResponse]));
 }
 
-/** How a shape is drawn; undefined: nothing is known to draw. `coarse`: round shapes by a quarter of
- * the vertices, which are what a machine without a card spends its time on. */
+/** Geometry to draw a shape; undefined: the shape's type is unknown. `coarse`: round shapes with a
+ * quarter of the vertices, which dominate the cost of drawing without a graphics card. */
 export function drawn(shape: ShapeInfo, assets: Assets, coarse: boolean): Drawn | undefined {
   const ball = () => (coarse ? new SphereGeometry(1, 10, 6) : new SphereGeometry(1, 24, 16));
   const [a, b, c] = [size(shape, 0), size(shape, 1), size(shape, 2)];

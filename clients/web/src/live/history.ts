@@ -15,7 +15,7 @@ export class History {
 
   constructor(private readonly limit = LIMIT) {}
 
-  /** Adds a frame; time that runs backwards (a reset, a restored state) begins anew. */
+  /** Adds a frame; time that runs backwards (a reset, a restored state) starts a new history. */
   add(frame: Frame): void {
     const last = this.frames.at(-1);
     if (last && frame.steps === last.steps && frame.time === last.time) {

@@ -12,7 +12,7 @@ import { word } from "../format";
 import { type ContactSet, type Frame, POSE } from "./frame";
 import { forcesOf } from "./picked";
 
-/** Collects what the writer writes. */
+/** Collects the writer's output. */
 class Memory {
   readonly pieces: Uint8Array[] = [];
   private size = 0n;

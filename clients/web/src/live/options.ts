@@ -16,7 +16,7 @@ export interface Options {
   follow: boolean;
   /** m/N; of arrows; 0: one that fits the first forces */
   scale: number;
-  /** of contact points, times what fits the scene */
+  /** of contact points, as a factor of the size that fits the scene */
   pointSize: number;
 }
 

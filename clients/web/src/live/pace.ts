@@ -1,4 +1,4 @@
-// How fast the view draws, and how old what it draws is, by the page's clock.
+// The view's frame rate, and the age of the drawn state, by the page's clock.
 
 const KEPT = 240;
 /** ms; a drawing that takes this long, again and again, has the view do without its extras. */
@@ -31,7 +31,7 @@ export class Pace {
   /** `slow`: whether the view does without its extras. */
   constructor(public slow: boolean) {}
 
-  /** A frame of the screen begins: what was drawn last is on it now. */
+  /** A frame of the screen begins and shows the last drawing. */
   begin(): void {
     this.settle();
     this.began = performance.now();
@@ -49,7 +49,7 @@ export class Pace {
     if (this.slowDrawings > SLOW_DRAWINGS) this.slow = true;
   }
 
-  /** What was drawn last is on the screen now. */
+  /** The screen now shows the last drawing. */
   private settle(): void {
     if (this.pending === 0) return;
     this.ages.push(performance.timeOrigin + performance.now() - this.pending);

@@ -1,4 +1,4 @@
-// Beside the view: what is drawn, and how long an arrow is.
+// The panel beside the view: choice of the drawn items, and the scale of arrows.
 import { STATUS_COLOURS } from "./contacts";
 import { type Options, type Toggle, TOGGLES } from "./options";
 import { ContactStatus } from "../../generated/tribo/v1/common_pb";

@@ -43,7 +43,7 @@ function framesOf(from: GetRecordingResponse): Frame[] {
     const contacts: ContactSet = {
       count,
       shapes: part(shapes, 2),
-      // recordings keep no feature ids: contacts are told apart by their order within a pair
+      // recordings keep no feature ids: contacts are distinguished by their order within a pair
       features: Int32Array.from({ length: count }, (_, k) => k),
       positions: part(positions, 3),
       normals: part(normals, 3),

@@ -86,7 +86,7 @@ function thinned(frames: readonly Frame[]): readonly Frame[] {
   return every <= 1 ? frames : frames.filter((_, i) => i % every === 0 || i === frames.length - 1);
 }
 
-/** Plays what is there, in the time of the simulation. */
+/** Plays the received states in simulated time. */
 function usePlay(props: Props, playing: boolean, loop: boolean, stop: () => void): void {
   const { frames, seek } = props;
   useEffect(() => {

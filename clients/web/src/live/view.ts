@@ -307,7 +307,7 @@ export class View {
     this.stale = true;
   }
 
-  /** What lies under a place of the canvas, in CSS pixels. */
+  /** The item under a point of the canvas, in CSS pixels. */
   pick(x: number, y: number): Hit {
     const place = new Vector2(
       (2 * x) / this.canvas.clientWidth - 1,

@@ -1,5 +1,5 @@
-// The view with everything about it: what is drawn, what is chosen, time, downloads. Frames come
-// from the page that shows it.
+// The view with its controls: drawn items, selection, time, downloads. Frames come from the page
+// that shows it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
@@ -18,9 +18,9 @@ import { Stage } from "./stage";
 import { Timeline } from "./timeline";
 import type { Hit, View } from "./view";
 
-/** Arrows are fitted anew once one is this many times as long as fits. */
+/** The arrows' scale is fitted again once one exceeds the fitting length by this factor. */
 const OUTGROWN = 3;
-/** ms between two looks at frames that come, of the curves and of what is told in words. */
+/** ms between two updates of the curves and of the text. */
 const CURVES_MS = 1000;
 const SLOW_CURVES_MS = 4000;
 const TEXT_MS = 250;
@@ -122,7 +122,7 @@ export function Viewer(props: Props) {
     );
   };
   useEffect(() => {
-    // of use to scripts and to tests: what the page knows, beside what it draws
+    // for scripts and tests: the page's data
     Object.assign(window, { tribodView: view && { view, history, frame: () => frame } });
   }, [view, frame]);
   const seek = (time: number | undefined) => {

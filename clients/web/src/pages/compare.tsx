@@ -1,4 +1,4 @@
-// Two runs side by side: what differs, their numbers, and their curves under one cursor.
+// Two runs side by side: their differences, numbers, and curves under one cursor.
 import { type GetRunResponse } from "../../generated/tribo/v1/runs_pb";
 import { figure, short } from "../format";
 import { Curve, type Line } from "../parts/curve";
@@ -73,7 +73,7 @@ function SceneDifferences({ a, b }: { a: string; b: string }) {
         ]}
         rows={data.slice(0, MOST_DIFFERENCES)}
         rowKey={(d) => d.place}
-        empty={<p>Their files differ, but not what was made of them.</p>}
+        empty={<p>Their files differ, but the compiled scenes are equal.</p>}
       />
       {data.length > MOST_DIFFERENCES && (
         <p class="soft">{data.length - MOST_DIFFERENCES} further differences are not shown.</p>

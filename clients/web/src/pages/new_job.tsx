@@ -151,7 +151,7 @@ function Form() {
   );
 }
 
-/** Shown to those who may run. */
+/** Shown to callers with the scope `run`. */
 export function NewJob() {
   const who = useCell(caller);
   if (!allows(who.scope, "run")) return null;

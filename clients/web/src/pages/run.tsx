@@ -1,4 +1,4 @@
-// One run: what it was, how well it was solved, its curves and its events.
+// One run: its request, certificate, curves and events.
 import { type Certificate, Outcome } from "../../generated/tribo/v1/common_pb";
 import { type Run, type RunEvent, RunKind, RunStatus, type StepSummary } from "../../generated/tribo/v1/runs_pb";
 import { ago, date, figure, number, seconds, short, word } from "../format";

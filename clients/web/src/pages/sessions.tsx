@@ -1,4 +1,4 @@
-// Open sessions: who steps what, how far, and a way to watch or end each.
+// Open sessions: owner, scene and progress of each, with buttons to watch or end it.
 import { useState } from "preact/hooks";
 
 import { type SessionInfo, SessionStatus } from "../../generated/tribo/v1/simulation_pb";

@@ -1,4 +1,4 @@
-// The frame of a page: its title, which also names the tab, and what stands beside it.
+// The frame of a page: its title, which also names the tab, and the controls beside it.
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 

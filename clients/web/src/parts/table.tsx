@@ -8,7 +8,7 @@ export interface Column<T> {
   title: string;
   kind?: "number" | "id";
   show(row: T): ComponentChildren;
-  /** What sorting compares; absent: the column does not sort. */
+  /** The sort key; absent: the column does not sort. */
   sort?(row: T): number | string | bigint;
 }
 
@@ -16,7 +16,7 @@ interface Props<T> {
   caption: string;
   columns: readonly Column<T>[];
   rows: readonly T[] | undefined;
-  /** Says what a row is about, for the list of rows. */
+  /** Names the subject of a row, for the list of rows. */
   rowKey(row: T): string;
   /** Shown instead of rows where there are none. */
   empty: ComponentChildren;

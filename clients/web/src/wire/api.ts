@@ -49,7 +49,7 @@ export function parseScope(text: string): Scope {
   return SCOPES.find((scope) => scope === text) ?? "none";
 }
 
-/** Whether a caller of this scope may do what needs `least`. */
+/** Whether this scope includes `least`. */
 export function allows(scope: Scope, least: Scope): boolean {
   return SCOPES.indexOf(scope) >= SCOPES.indexOf(least);
 }

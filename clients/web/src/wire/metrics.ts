@@ -40,7 +40,7 @@ export function rate(now: Metrics, before: Metrics | undefined, name: string): n
   return Math.max(0, (1000 * change) / (now.time - before.time));
 }
 
-/** Mean of what a histogram took between two readings; NaN: it took nothing. */
+/** Mean of a histogram's samples between two readings; NaN: there were none. */
 export function mean(now: Metrics, before: Metrics | undefined, name: string): number {
   if (!before) return NaN;
   const change = (part: string): number =>

@@ -12,7 +12,7 @@ export interface Polled<T> {
   again(): void;
 }
 
-/** The latest answer of `ask`, asked anew `interval` ms after each answer; 0: once. `inputs`
+/** The latest answer of `ask`, asked again `interval` ms after each answer; 0: once. `inputs`
  * restart it, and the last answer is dropped. */
 export function usePoll<T>(
   ask: (signal: AbortSignal) => Promise<T>,

@@ -6,8 +6,8 @@
         for result in cluster.evaluate_grasps(mug, hand, poses):
             ...
 
-A grasp's result depends on the request alone, so a cluster gives the same results as one daemon,
-in the same order, whatever its size and whatever is lost on the way. `tribo.cluster.on_ray` starts
+A grasp's result depends on the request alone, so a cluster gives the same results as one daemon, in
+the same order, for any number of daemons and even if some are lost. `tribo.cluster.on_ray` starts
 the daemons as actors of Ray.
 """
 

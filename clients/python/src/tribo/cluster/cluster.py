@@ -1,4 +1,4 @@
-"""Splits work over daemons, and repeats what a lost daemon had.
+"""Splits work over daemons, and repeats the unfinished items of a lost daemon.
 
 Items lie in a line. A node's thread takes the next few of them, as many as the node should finish
 in `_SECONDS_A_PIECE` by its measured rate, and hands over each result as it arrives. Where a call
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: s; work that a node takes at a time: long beside a call, short beside a job
+#: s; work that a node takes at a time: long compared with a call, short compared with a job
 _SECONDS_A_PIECE = 2.0
 #: s; bounds of the pause after a failure of a node
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-#: what ends a call without saying anything about its items
+#: errors that end a call and say nothing about its items
 _LOST = (UnavailableError, AbortedError, ResourceExhaustedError, CancelledError)
 
 
@@ -366,7 +366,7 @@ class Cluster:
         """Calls `work(client, item)` for each item on some node; results in the items' order.
 
         `work` runs in a thread of the node, and again from its beginning on another node if its
-        node is lost: it should make what it needs (a session, say) by itself.
+        node is lost, so it creates its own resources (such as a session).
         """
 
         def one_by_one(client: Client, some: Sequence[Item]) -> Iterator[Result]:

@@ -43,7 +43,7 @@ class RemoteWorlds:
         return answer
 
     def residuals(self) -> tuple[Floats, AnyArray]:
-        """Of the last call of `step`: worst residual (worlds), and who diverged (worlds)."""
+        """Of the last call of `step`: worst residual (worlds), and which worlds diverged."""
         return self._residuals, self._diverged
 
     def look(self) -> StepAnswer:

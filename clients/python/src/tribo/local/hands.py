@@ -24,7 +24,7 @@ from tribo.sources import Source
 
 #: friction and spin resistance of a mesh that comes without a surface, as the server takes them
 MESH_FRICTION, MESH_SPIN_M = 0.7, 0.005
-#: candidates drawn for each sample of a known hand, of which some collide
+#: candidates drawn for each sample of a known hand; some of them collide
 CANDIDATES, MOST_CANDIDATES = 4, 1_000_000
 #: m: a fingertip is the end of a finger of this length
 FINGERTIP_M = 0.03
@@ -48,7 +48,7 @@ class HandModel:
 
     Attributes:
         info: a `tribo.HandInfo`.
-        warnings: what is odd about the hand: a one-sided opening, an actuator without effect.
+        warnings: oddities of the hand: a one-sided opening, an actuator without effect.
     """
 
     def __init__(self, hand: Hand) -> None:

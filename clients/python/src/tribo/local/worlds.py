@@ -306,7 +306,7 @@ class Stepper:
         lib, error = self.library, self.library.error()
         c = lib.ffi.new("tb_certificate[]", worlds)
         status = lib.call.tb_step_batch(self.pointer, pointers, worlds, steps, c, error)
-        if status != lib.call.TB_DIVERGED:  # its certificate tells it, the other worlds went on
+        if status != lib.call.TB_DIVERGED:  # the certificate reports it; the others went on
             lib.check(status, error)
         return c
 
@@ -364,7 +364,7 @@ class Worlds:
         return self._answer(told, state, contacts, bodies)
 
     def residuals(self) -> tuple[Floats, AnyArray]:
-        """Of the last call of `step`: worst residual (worlds), and who diverged (worlds)."""
+        """Of the last call of `step`: worst residual (worlds), and which worlds diverged."""
         ffi, n = self.model.library.ffi, len(self)
         size = ffi.sizeof("tb_certificate")
         raw = np.frombuffer(ffi.buffer(self._certificates), np.uint8).reshape(n, size)

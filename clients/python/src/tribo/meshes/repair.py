@@ -16,7 +16,7 @@ from tribo.sources import Source, Surface
 WELD = 1e-7
 #: a hole whose rim is longer than this share of the diagonal is refused
 LARGEST_RIM = 1.0
-_PLACES = 8  # at most so many places in a message
+_PLACES = 8  # most places named in a message
 
 
 class MeshError(ValueError):
@@ -279,7 +279,7 @@ def _close(mesh: Mesh, largest_rim: float) -> tuple[Mesh, list[Hole], AnyArray]:
 
 
 def repair(source: Source | Mesh, *, largest_rim: float = LARGEST_RIM) -> tuple[Mesh, Repair]:
-    """A closed mesh with its faces outwards, and what had to be mended for it.
+    """Returns a closed mesh with its faces outwards, and the repairs made.
 
     Coinciding vertices are welded, faces without an area or twice there are left out, neighbours
     are turned alike and pieces outwards, and holes are closed by fans.
