@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs test programs side by side and sums what they report.
+# Runs test programs side by side and adds up their results.
 #
 #   tests/run_all.sh LOG_FOLDER BUILD_FOLDER:TEST...
 #

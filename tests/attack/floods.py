@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Floods of HTTP/2 frames from many connections, beside an honest caller.
+"""Floods of HTTP/2 frames from many connections, while an honest caller works.
 
     floods.py [--seconds 60] [--connections 20] [--attack NAME] [--tribod build/tribod]
 
-Each attack runs for so many seconds against a daemon of its own, in rounds that alternate with
-rounds of as many processes that only compute (a flood takes processors from the caller too).
-Printed are the growth of the daemon's resident memory and, as medians over the rounds, the 99th
-percentile of an honest caller's calls beside computing and beside the flood; the last line counts.
-Goals: growth below 64 MB, the percentile below five times that beside computing, or 5 ms.
-With --quick the percentile is printed and not judged, since a machine that runs other tests beside
-decides it.
+Each attack runs for --seconds against a daemon of its own, in rounds that alternate with rounds of
+as many computing processes, because a flood takes processors from the caller too. The output has
+the growth of the daemon's resident memory and, as medians over the rounds, the 99th percentile of
+an honest caller's calls during computing and during the flood; the last line counts. Goals: growth
+below 64 MB, the percentile below five times that during computing, or 5 ms. With --quick the
+percentile is printed and not judged, since other tests on the machine affect it.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ def priorities() -> Iterator[bytes]:
 
 
 def silent_streams() -> Iterator[bytes]:
-    """As many calls as the server takes, none of which says anything."""
+    """As many calls as the server accepts; none of them sends data."""
     block = h2.call_headers()
     for first in range(1, 20001, 200):
         yield b"".join(
@@ -154,8 +153,8 @@ ATTACKS: dict[str, Callable[[], Iterator[bytes]]] = {
 def flood(address: str, name: str, connections: int, end: float) -> None:
     """Floods from some connections in turn; one that the server closes is opened again.
 
-    An attacker's processor is not the server's: here, where they share one, the attacker takes what
-    the server leaves.
+    The attackers share the server's machine here, so they only take the processor time that the
+    server leaves.
     """
     os.nice(19)
     wires: list[tuple[socket.socket, Iterator[bytes]] | None] = [None] * connections
@@ -209,7 +208,7 @@ def resident(pid: int, key: str = "VmRSS") -> int:
 
 
 def play(address: str, seconds: float, target: Callable[..., None], *arguments: object) -> float:
-    """The honest caller's percentile beside some processes."""
+    """The honest caller's percentile while the given processes run."""
     end = time.monotonic() + seconds
     times: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
     others = [

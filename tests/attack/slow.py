@@ -61,7 +61,7 @@ ATTACKS: dict[str, Callable[[int], bytes]] = {
 
 
 def hold(address: str, name: str, connections: int, end: float) -> None:
-    """Keeps so many connections busy with the attack; one that is closed is opened again."""
+    """Keeps the given number of connections busy with the attack; reopens closed ones."""
     host, port = address.rsplit(":", 1)
     wires: list[tuple[socket.socket, int] | None] = [None] * connections
     while time.monotonic() < end:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Callers with keys that do not exist, hundreds a second, beside callers whose keys do.
+"""Callers with keys that do not exist, hundreds a second, beside callers with valid keys.
 
     strangers.py [--seconds 6] [--rate 400]
 
@@ -50,7 +50,7 @@ def p99(address: str, key: str, seconds: float) -> tuple[float, set[int]]:
 
 
 class Strangers(threading.Thread):
-    """Shows a new random key with each call, so many a second."""
+    """Shows a new random key with each call, at the given rate."""
 
     def __init__(self, address: str, like: str, rate: float) -> None:
         super().__init__(daemon=True)

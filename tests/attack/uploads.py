@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "e2e"))
 from common_daemon import BALL, Report, resident_bytes, scratch
 from daemon_parses_uploads_aside import MIB, Http, ball_of_points
 
-#: Of the p99 beside the bombs over the p99 alone. Eight bombs take both cores of a small machine.
+#: Bound on the p99 during the bombs over the p99 alone. Eight bombs take both cores of a small
+#: machine.
 FACTOR = 5
 #: Longest time of a call that is always accepted, s: below that a factor is noise.
 FLOOR_S = 0.05

@@ -1,4 +1,4 @@
-/* Cost of a sweep of factorized `sor`, per contact, beside this machine's copy bandwidth.
+/* Cost of a sweep of factorized `sor`, per contact, and this machine's copy bandwidth.
  *
  * Two problems: a field of 100,000 contacts between free bodies on a grid (each body with its
  * neighbours), and 14 contacts on one free body, which stay in the cache. A sweep's cost is the

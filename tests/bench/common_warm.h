@@ -38,7 +38,7 @@ void warm_free(warm_scene *);
 
 /* A world at the start. */
 tb_state *warm_start(const warm_scene *);
-/* Controls and forces of the step behind so many. */
+/* Controls and forces of the step that follows `step` steps. */
 void warm_command(warm_scene *, int64_t steps);
 /* Stops the program if a world that is through has not lifted its mug. */
 void warm_check(const warm_scene *, const tb_state *);

@@ -11,7 +11,7 @@
     grpcurl, buf  calls by reflection and by the .proto files
     ghz     a load of calls, all of which are answered
 
-What a client needs is installed into the build folder by its own tools (go, npm, cargo, mvn). A
+Each client's own tools (go, npm, cargo, mvn) install its packages into the build folder. A
 client prints a line for each failure and the sum, which are counted here.
 """
 

@@ -155,7 +155,7 @@ def fills_its_disk(node: Node, end: float) -> None:
 
 
 def crowd(node: Node, end: float, worlds: int, steps: int, callers: int = 24) -> None:
-    """More callers than it can serve, each with a session of so many worlds and steps a call."""
+    """More callers than it can serve, each with a session of many worlds and steps a call."""
     with node.client() as client:
         scene = client.load(BALL, name="ball.xml")
         sessions = [client.create_session(scene, worlds=worlds) for _ in range(callers)]

@@ -3,7 +3,7 @@
 Bodies are compared by their tokens, across .c, .h and .cu: comments and layout do not count, and
 local names count by the order in which they appear, so that a copy with other names is seen.
 Called functions and members keep their names. Bodies of fewer than LEAST_TOKENS tokens do not
-count. A copy that is put beside a source has to be seen.
+count. The test also checks that it detects a copy put beside a source.
 
 Functions of the Python client are compared in the same way, with `await` and `async` left out: the
 asyncio client may await the calls of the blocking one, but not repeat them. Nor may it repeat a

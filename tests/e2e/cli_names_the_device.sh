@@ -1,7 +1,7 @@
 #!/bin/sh
-# --backend and --device: a daemon with cards (played by the processor) steps where the command asks
-# for it, though there is no card where the command runs; without a wish the daemon chooses; and a
-# device that is not there is refused, not ignored.
+# --backend and --device: a daemon with cards (played by the processor) steps on the requested
+# device, although there is no card on the command's machine; without a request the daemon chooses;
+# and a missing device is refused, not ignored.
 . tests/e2e/common.sh
 . tests/e2e/common_daemon.sh
 write_scene "$dir/scene.xml"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The quick half of tests/attack: each flood of HTTP/2 frames for a moment. The daemon's memory
-stays bounded, an honest caller beside is answered, and the daemon ends well."""
+stays bounded, an honest caller is answered meanwhile, and the daemon ends well."""
 
 import os
 import subprocess

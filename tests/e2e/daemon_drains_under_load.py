@@ -215,7 +215,7 @@ def drain(
 def same_bytes(
     report: Report, client: tribo.Client, scene: str, session_id: str, steps: int
 ) -> None:
-    """A session has made so many steps and nothing else."""
+    """A session has made exactly this number of steps."""
     with client.create_session(scene) as undisturbed:
         undisturbed.step(steps)
         report.equal(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two thousand sessions at once: stepped by a few threads, bounded in memory, kept by quotas, ended
-by their leases as a clock that the test moves tells."""
+"""Two thousand sessions at once: stepped by a few threads, bounded in memory, limited by quotas,
+ended by their leases on a clock that the test moves."""
 
 from __future__ import annotations
 

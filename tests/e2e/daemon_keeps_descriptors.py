@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """More idle connections than there are descriptors: both ports go on answering, the idle ones that
-have shown no key go first, the store keeps its own, and metrics tell."""
+have shown no key go first, the store keeps its own, and metrics count them."""
 
 from __future__ import annotations
 

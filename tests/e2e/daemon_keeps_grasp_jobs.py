@@ -88,7 +88,7 @@ def raw_trajectories(client: tribo.Client, job_id: str) -> dict[int, bytes]:
 def check_trajectories(
     report: Report, client: tribo.Client, job_id: str, daemon: tribo.Daemon, folder: Path
 ) -> None:
-    """What is stored of a job's trajectories, by every way to read it."""
+    """The stored trajectories of a job, through every way to read them."""
     verdicts = {r.index: r.verdict for r in client.grasp_job_results(job_id)}
     dropped = [i for i, v in verdicts.items() if v == tribo.Verdict.DROPPED]
     report.check(len(dropped) >= GRASPS // 20, f"{len(dropped)} grasps are dropped")
@@ -144,7 +144,7 @@ def check_trajectories(
 
 
 def wait(client: tribo.Client, job_id: str, results: int, seconds: float = LIMIT_S) -> int:
-    """Waits until the job has so many results or has ended."""
+    """Waits until the job has this number of results or has ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         job = client.grasp_job(job_id)

@@ -70,7 +70,7 @@ def start(data: Path, log: Path) -> tuple[subprocess.Popen[str], str]:
             stdout=subprocess.PIPE,
             stderr=out,
             text=True,
-            # one arena, and large blocks go back at once: freed memory is no hidden reserve
+            # one arena, and large blocks go back at once: freed memory is not a hidden reserve
             env={
                 **os.environ,
                 "TRIBOD_SESSIONS_CHECKPOINT_SECONDS": "0.5",

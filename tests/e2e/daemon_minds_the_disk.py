@@ -101,7 +101,7 @@ def within(seconds: float, holds: object) -> bool:
 
 @contextlib.contextmanager
 def disk(folder: Path, mib: int) -> Iterator[Path]:
-    """A disk of so many MiB."""
+    """A disk of the given size, MiB."""
     place = folder / "disk"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m", "none", place], check=True)

@@ -28,7 +28,7 @@ def grid_of_boxes(side: int) -> str:
 
 
 def problem_text(contacts: int) -> str:
-    """A dense contact problem of so many contacts: W is a multiple of one."""
+    """A dense contact problem with this number of contacts: W is a multiple of one."""
     rows = 3 * contacts
     columns = []
     for j in range(rows):

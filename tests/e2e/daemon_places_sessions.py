@@ -46,7 +46,7 @@ class Cards:
 
 @contextmanager
 def cards(*memory: int) -> Iterator[Cards]:
-    """A daemon whose cards have so much memory."""
+    """A daemon whose cards have this much memory."""
     environment = {
         "TRIBO_GPU_PLUGIN": str(PLUGIN),
         "TRIBO_TEST_CARDS": str(len(memory)),

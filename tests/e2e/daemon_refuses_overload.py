@@ -79,7 +79,7 @@ class Sessions:
     async def call(self, outcome: Outcome, priority: str = "normal") -> None:
         """One call; its time and its end go to the outcome."""
         if not self.free:
-            return  # this machine is too slow to offer so much
+            return  # this machine is too slow to offer that load
         session = self.free.pop()
         began = time.perf_counter()
         try:

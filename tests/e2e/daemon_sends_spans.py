@@ -39,7 +39,7 @@ INFO = "/tribo.v1.Simulation/GetServerInfo"
 
 
 class Collector:
-    """A receiver of OTLP/HTTP that keeps what it accepts."""
+    """A receiver of OTLP/HTTP that keeps the accepted spans."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[ExportTraceServiceRequest] = []
@@ -50,7 +50,7 @@ class Collector:
         owner = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            """Answers as the owner was told."""
+            """Answers as the owner configured."""
 
             protocol_version = "HTTP/1.1"
 

@@ -3,7 +3,7 @@
 same store: everything that it had acknowledged is there, byte for byte.
 
 A second daemon, which is not killed, makes the same sessions and the same steps. A recovered
-session has the bytes of its twin after as many steps, and at least the acknowledged steps.
+session has the bytes of its counterpart after as many steps, and at least the acknowledged steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A stored grasp is played again: the last state of a held one has the forces of the job's result,
 a dropped one loses its contacts when the result says so and falls; and the dashboard opens it from
-its row, scrubs it, and shows it to no one who may not run."""
+its row, scrubs it, and hides it from callers without the scope run."""
 
 from __future__ import annotations
 

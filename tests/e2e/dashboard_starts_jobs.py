@@ -38,7 +38,7 @@ def fill(browser: Browser, name: str, value: float) -> None:
 
 
 def check_job(report: Report, browser: Browser, daemon: tribo.Daemon, folder: Path) -> None:
-    """A job from files, to its results; files that are no model are told in words."""
+    """A job from files, to its results; files that are not a model give an error in words."""
     browser.open(f"http://{daemon.http}/#/grasps")
     browser.wait("document.querySelector('details summary')")
     browser.click("details summary")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two daemons of a fleet: a client that reaches the wrong one is told where the session lives.
+"""Two daemons of a fleet: a client of the wrong one gets the address of the session.
 
 The Python client, blocking and asyncio, follows with calls, streams and watches.
 """

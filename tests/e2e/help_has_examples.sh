@@ -15,7 +15,7 @@ for command in run function solve info export scene grasp bench demo version; do
     check "help $command says the same as $command --help" cmp "$dir/out" "$dir/long"
 done
 
-# help lists defaults, those of solving beside those of stepping
+# help lists defaults, of solving and of stepping
 run 0 solve --help
 has 'residual that counts as solved (1e-08)'
 has 'each file (100000)'

@@ -221,7 +221,7 @@ def lists(daemons: dict[str, tribo.Daemon], postgres: Postgres) -> None:
 
 
 def finds(daemons: dict[str, tribo.Daemon]) -> str:
-    """Any daemon tells of a run of another one, by its id or its first digits. Gives the id."""
+    """Any daemon finds a run of another one by its id or its first digits. Returns the id."""
     with daemons["south"].connect() as south, daemons["north"].connect() as north:
         theirs = next(iter(south.runs()))
         # a run that the kill interrupted may have no history yet

@@ -27,7 +27,7 @@ RADIUS, FALL, ALONG, SPIN, DT = 0.1, -2.0, 0.7, 9.0, 1e-3
 TOLERANCE = 1e-9  # m/s
 #: restitution of the normal, of the tangents, friction; of friction 10 each ball holds
 CASES = [(1.0, 0.0, 10.0), (0.8, 0.25, 10.0), (1.0, 0.5, 10.0), (1.0, 1.0, 10.0), (0.5, 1.0, 0.05)]
-#: how a contact bears its restitution: on the floor's geom, on the ball's, in a class, in a pair
+#: places of a contact's restitution: on the floor's geom, on the ball's, in a class, in a pair
 PLACES = ("floor", "ball", "class", "pair")
 
 
@@ -89,7 +89,7 @@ def by_command(folder: Path, case: tuple[float, float, float], place: str) -> No
 def in_session(
     client: tribo.Client, case: tuple[float, float, float], place: str
 ) -> tuple[tribo.Session, list[float]]:
-    """A session of the daemon: velocities after two steps, and the surfaces that GetScene tells."""
+    """A session of the daemon: velocities after two steps, and the surfaces of GetScene."""
     loaded = client.load(scene(*case, place), name="rebound.xml")
     if place != "pair":
         bears = [s for s in client.describe(loaded).shape_infos if s.restitution == case[0]]

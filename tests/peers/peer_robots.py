@@ -1,7 +1,7 @@
 """The small models of tests/data/robots in MuJoCo: MuJoCo still gives the numbers in expected.json.
 
     peer_robots.py             compares the record with the MuJoCo of this environment
-    peer_robots.py --record    writes the record anew
+    peer_robots.py --record    rewrites the record
 
 Recorded of every model: dofs, total mass, the smooth acceleration at qpos0, and the pose of every
 body after 500 steps from qpos0 and from each keyframe. tests/e2e/robots_step_soundly.py compares

@@ -3,8 +3,8 @@
 An arm of hinges, a slide, a welded body and a ball joint, a free body, a box on the floor and a
 joint at its limit are stepped with held controls. Positions, velocities and actuators depend on the
 state alone: there the distance is that of rounding. Accelerations and forces of Tribod are means
-over the last step, those of MuJoCo are at its end, so their distance falls with the step: checked
-are its order and its size. Forces of the contact and the limit, which are soft in MuJoCo, are those
+over the last step, those of MuJoCo are at its end, so their distance falls with the step; its
+order and size are checked. Forces of the contact and the limit, which are soft in MuJoCo, are those
 at rest.
 """
 

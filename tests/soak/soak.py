@@ -8,7 +8,7 @@ reached only after a quarter of an hour. Then callers step sessions, fork and sn
 them, upload scenes (new ones each time, some of them damaged), evaluate grasps, solve problems,
 leave in the middle of a request or of a stream, and send SIGHUP. Every few seconds the script notes
 resident memory, descriptors, threads, the store's size and the p99 of steps, and at the end it
-tells the slope of each by least squares over the second half. The script ends with 1 if a slope is
+prints the slope of each by least squares over the second half. The script ends with 1 if a slope is
 larger than its bound or a call failed that should not. Not part of `make check`.
 """
 
@@ -125,7 +125,7 @@ class Soak:
         return answer if code == 200 else {}
 
     def stream(self, method: str, most: int, **body: object) -> int:
-        """Reads up to so many messages of a stream; how many came. An error at its end is noted."""
+        """Reads up to `most` messages of a stream; returns their number. Records a final error."""
         data = json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.host}/tribo.v1.{method}",

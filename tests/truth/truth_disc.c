@@ -128,7 +128,7 @@ START_TEST(ring_of_feet_slows_down_as_a_ring_does)
         const double v = 0.5, w = v / RADIUS / ratios[i % 2];
         double x[2] = {v, w};
         truth t = disc(FEET, inertias[i / 2], v, w);
-        /* until a tenth is left: feet that come to rest for a moment tell a ring of them from a
+        /* until a tenth is left: momentary rest of the feet distinguishes a ring of feet from a
          * ring */
         while (x[0] > 0.1 * v && x[1] > 0.1 * w) {
             truth_run(&t, 10);

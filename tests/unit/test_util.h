@@ -10,7 +10,7 @@
  *
  *     TEST_MAIN(a_box_has_the_moments_of_a_box, another_test)
  *
- * Tests bear sentences for names. Each is a libcheck case of its own, so CK_RUN_CASE=name runs one,
+ * Test names are sentences. Each is a libcheck case of its own, so CK_RUN_CASE=name runs one,
  * and CK_FORK=no keeps them in one process for a debugger or a sanitizer. */
 #ifndef TEST_UTIL_H
 #define TEST_UTIL_H

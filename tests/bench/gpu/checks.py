@@ -31,7 +31,7 @@ PROGRAMS = {
 PACKAGES = {"mujoco": "mujoco_warp", "kamino": "newton"}
 #: Parts that begin with the models of scenes.py.
 WITH_SCENES = ("sanitizer", "ours", "processor", "mujoco", "stages", "calls", "knobs")
-#: The others are in vain where there is no card.
+#: The others are useless without a card.
 WITHOUT_CARD = ("processor",)
 
 

@@ -28,7 +28,7 @@ from typing import Any
 from http_daemon import Daemon, put_scene, session
 
 CALLS, MIDDLE, STEPS_OF_CALL = 20, 15, 8
-SHIFT = 5  # calls: the second session is told everything so much earlier
+SHIFT = 5  # calls: the second session gets every input this much earlier
 FORCE = 0.02  # N or N m, to and fro
 SUMS = ("iterations", "knownStatuses", "keptStatuses", "linearSolves", "factorizations")
 #: Scenes: file, its parts, session, actuators, dofs.

@@ -1,4 +1,4 @@
-"""A daemon of one's own, and calls to it over HTTP in JSON. Needs nothing but Python."""
+"""A private daemon, and calls to it over HTTP in JSON. Needs nothing but Python."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 LANES = (4, 8, 16, 32)
 OVERLAP = (0, 8, 16, 33, 66, 132, 264)
 GROUPS = (1, 2)
-CLOSER = 1.005  # by so much something must be faster to stay
+CLOSER = 1.005  # a setting must be faster by this factor to be kept
 
 
 @dataclass(frozen=True)

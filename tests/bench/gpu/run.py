@@ -67,7 +67,7 @@ WORLDS = [1, 1024, 8192, 32768]
 BOXES_WORLDS = [1, 1024, 4096, 8192]  # Kamino's
 HOWS = {"jaw_mug": "float:1e-3,float:1e-6,double:1e-3,double:1e-6"}
 OTHERS_HOW = "double:1e-3,double:1e-6"
-# from so many worlds on a whole way ends after so many steps: a hand's 1,500 would take 32,768
+# from this many worlds on, a whole way ends after this many steps: a hand's 1,500 would take 32,768
 # worlds some five minutes at each tolerance. Until the 300th the hand closes
 CUT = {"hand": (32768, 300)}
 TOOLS = ("memcheck", "racecheck", "initcheck")
@@ -97,7 +97,7 @@ SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
         {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1"},
     ),
 )
-SHORT_STEPS, SHORT_HOLD = 40, "5"  # of the whole way, of the hold: so many that solves may overlap
+SHORT_STEPS, SHORT_HOLD = 40, "5"  # of the whole way, of the hold: enough for solves to overlap
 SANITIZED = ("test_gpu_large", "some_steps_of_a_small_pile")
 
 
@@ -135,7 +135,7 @@ class Measure:
         return self.arguments.worlds or usual
 
     def way(self, scene: Scene, worlds: int) -> int:
-        """Steps of a whole way of so many worlds."""
+        """Steps of a whole way with this number of worlds."""
         many, few_steps = CUT.get(scene.name, (0, scene.steps))
         usual = few_steps if worlds >= many else scene.steps
         return min(self.arguments.steps or usual, scene.steps)

@@ -25,7 +25,7 @@ from pathlib import Path
 class Scene:
     name: str
     model: str  # file of the folder
-    controls: str  # CSV as of `tribo run`, "" where nothing is told
+    controls: str  # CSV as of `tribo run`, "" without controls
     dt: float  # s
     steps: int  # of the whole
     joint: str  # free joint whose start differs from world to world, "*": each

@@ -24,7 +24,7 @@ function check(good, what, ...values) {
 
 const soon = (seconds) => ({ deadline: Date.now() + 1000 * seconds });
 
-// What a call answers, or how it fails.
+// The answer of a call, or its error.
 function answer(begin) {
   return new Promise((resolve) => begin((error, value) => resolve({ error, value })));
 }

@@ -1,7 +1,7 @@
 """curl as a client of the daemon, with JSON: python curl_client.py WAY GRPC HTTP < input.
 
 WAY is `json` or `json-gzip`. Unary methods are a POST of plain JSON; EvaluateGrasps streams, so its
-messages stand in Connect's envelopes (a byte of flags, four of length, the JSON), which
+messages are in Connect's envelopes (a byte of flags, four of length, the JSON), which
 `curl --data-binary` sends like any other bytes. Stubs on sys.path only turn JSON into bytes, to be
 compared. Prints the object that web/scenario.js returns.
 """

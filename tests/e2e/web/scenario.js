@@ -24,7 +24,7 @@ const bearer = (key) => ({ authorization: `Bearer ${key}` });
 const pause = (milliseconds) => new Promise((wake) => setTimeout(wake, milliseconds));
 const seconds = (since) => (performance.now() - since) / 1000;
 
-// How a call failed, as the client's library tells it.
+// The error of a call, as the client's library reports it.
 function failure(error) {
   const e = ConnectError.from(error);
   const fields = e.findDetails(BadRequestSchema).flatMap((d) => d.fieldViolations);

@@ -22,7 +22,7 @@ static void keep_line(void *context, tb_log_level level, const char *message)
     if (level >= TB_LOG_INFO) snprintf(lines + length, LINES_SIZE - length, "%s\n", message);
 }
 
-/* Mounts a disk of so many MiB on a new folder, seen by this process alone; NULL without the
+/* Mounts a disk of the given MiB on a new folder, seen by this process alone; NULL without the
  * right. */
 static const char *mount_disk(int mib)
 {

@@ -18,7 +18,7 @@ static db *open_bounded(double days, uint64_t jobs, uint64_t recordings)
     return store;
 }
 
-/* A job with four results of 1,000 bytes that ended so many days ago; days < 0: it runs. */
+/* A job with four results of 1,000 bytes that ended `days` days ago; days < 0: it runs. */
 static void put_job(db *store, uint64_t number, int64_t days)
 {
     unsigned char bytes[RESULT_BYTES] = {(unsigned char)number};

@@ -17,7 +17,7 @@ static db *open_with(const char *folder, double days, uint64_t bytes)
     return store;
 }
 
-/* A finished run that ended so many days ago, with a summary and an event of that time. */
+/* A finished run that ended `days` days ago, with a summary and an event of that time. */
 static void put_old_run(db *store, uint64_t number, int64_t days, bool running)
 {
     tb_error error = {0};

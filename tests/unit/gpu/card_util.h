@@ -5,7 +5,7 @@
 
 #include "gpu_util.h"
 
-/* The played card as a test wants it; NULL is as usual. Tests may share one process. */
+/* Sets up the played card; NULL restores a default. Tests may share one process. */
 static inline void play_card(const char *memory, const char *cards, const char *lose)
 {
     const char *names[] = {"TRIBO_TEST_CARD_MEMORY", "TRIBO_TEST_CARDS", "TRIBO_TEST_LOSE"};

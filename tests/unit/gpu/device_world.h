@@ -24,7 +24,7 @@ typedef struct device_job {
 #define device_world_step TB_SYMBOL(device_world_step)
 tb_status device_world_step(device_job *job, tb_certificate *certificate);
 
-/* The same by a team of so many lanes, which threads play: see team_world.cc. One at a time. */
+/* The same by a team of `lanes` lanes, played by threads: see team_world.cc. One at a time. */
 #define team_world_step TB_SYMBOL(team_world_step)
 tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certificate);
 

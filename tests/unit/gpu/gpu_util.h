@@ -22,7 +22,7 @@ static inline const char *build_folder(void)
     return self;
 }
 
-/* False, and said, if there is no card. */
+/* False, with a SKIPPED line, if there is no card. */
 static inline bool gpu_is_there(const char *test)
 {
     char path[1024];

@@ -96,7 +96,7 @@ static void lay_out(rows *r, const tb_model *m, int32_t steps, double dt)
     r->course.watches[2] = watch_of(m, "a", "b");
 }
 
-/* Wrenches on the fingers that stand for the hand's acceleration, in the hand's frame. */
+/* Wrenches on the fingers that replace the hand's acceleration, in the hand's frame. */
 static void carry_fingers(tb_state *state, const double *hand, const double *a)
 {
     const tb_model *m = tb_state_model(state);

@@ -146,7 +146,7 @@ START_TEST(a_world_goes_from_backend_to_backend)
     }
     ck_assert_int_eq(use_of(0).worlds, 0); /* the CPU took them along */
     step(stays, a, 6), step(plain, b, 6);
-    /* a stepper goes, its worlds are still there to be read, and come home when they must */
+    /* after a stepper's end its worlds can still be read, and are copied back on demand */
     TEST_OK(tb_state_fork(a, &late, &error), &error);
     tb_stepper_destroy(stays);
     tb_stepper_destroy(plain);

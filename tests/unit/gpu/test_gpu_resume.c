@@ -123,7 +123,7 @@ static snapshot take(const session *own)
     return s;
 }
 
-/* Of a world that nothing has happened to yet. */
+/* Of a world before its first step. */
 static session restored(const scene *s, const way *w, const tb_model *model, const snapshot *from)
 {
     session own = {.scene = s, .way = w, .state = state_of(model)};

@@ -308,8 +308,8 @@ static void prox_part_run(uint32_t left_out, bool normal, bool tangential)
     tb_prox_system_destroy(system);
 }
 
-/* From zero, one iteration less what it propagates projects d; less its projections it is d itself; less
- * its writes nothing. The first diagonal block does not see step B. */
+/* From zero, one iteration without propagation projects d; without projections it is d itself;
+ * without writes it is zero. The first diagonal block does not see step B. */
 START_TEST(parts_of_an_iteration_can_be_left_out)
 {
     prox_part_run(TB_PROX_STEP_B | TB_PROX_PROPAGATION, true, true);
@@ -332,7 +332,7 @@ START_TEST(parts_of_an_iteration_can_be_left_out)
     options.left_out = TB_PROX_WRITES;
     iterate(system, &options, none);
     for (int i = 0; i < 3 * CONTACTS; i++) TEST_NEAR(none[i], 0, 0);
-    /* where nothing can be left out, and what is no part */
+    /* variants without parts to leave out, and bits that name no part */
     options.variant = "jor5";
     TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_UNSUPPORTED, &error);
     ck_assert_str_eq(error.field, "left_out");

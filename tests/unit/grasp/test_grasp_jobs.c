@@ -31,7 +31,7 @@ END_TEST
 
 /* ---- films ---- */
 
-/* Times and poses of the films of a job; the poses' last row is what a replay has to end with. */
+/* Times and poses of the films of a job; a replay must end with the poses' last row. */
 typedef struct films {
     uint64_t hash;
     int32_t kept, frames;

@@ -103,7 +103,7 @@ START_TEST(a_height_field_comes_from_the_source)
         "h.bin", "short", NULL};
     folder f = {FILES, ""};
     tb_model *model;
-    /* five bytes are no height field; the test is that they were read */
+    /* five bytes are not a height field; the test checks that they were read */
     TEST_STATUS(load(&f, "h.xml", NULL, &model), TB_DATA_LOSS, &error);
     ck_assert_ptr_nonnull(strstr(f.asked, "|h.bin|"));
 }

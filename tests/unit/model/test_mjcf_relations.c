@@ -37,7 +37,7 @@ END_TEST
 
 #define LAW(name, data) "<custom><text name='" name "' data='" data "'/></custom>"
 
-/* `custom` has the constants of the volume law; a geom's own come last, wherever they stand. */
+/* `custom` has the constants of the volume law; a geom's own come last, wherever they are. */
 START_TEST(custom_texts_give_constants_of_the_volume_law)
 {
     mjcf_case c = mjcf_load(BALLS(LAW("volume_law:ga", "damping=0.5  joined=1") LAW(

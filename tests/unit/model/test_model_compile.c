@@ -233,7 +233,7 @@ START_TEST(visual_shapes_need_no_hull)
     ck_assert_int_eq(model->number_of_colliding_shapes, 1);
     TEST_NEAR(model->shapes[1].reach, sqrt(2), 1e-15);
 
-    /* and is no trouble to a step */
+    /* and a step succeeds */
     tb_state *state = NULL;
     tb_stepper *stepper = NULL;
     TEST_OK(tb_state_create(model, &state, &error), &error);

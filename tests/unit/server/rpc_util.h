@@ -84,7 +84,7 @@ static inline tb_bytes client_pack(const void *message)
     return bytes;
 }
 
-/* Begins a call: sends its headers; the deadline is in so many seconds, 0: none. */
+/* Begins a call: sends its headers; `deadline`: seconds from now, 0: none. */
 static inline void call_begin_with(client_call *call, client *c, const char *path, double seconds,
                                    const char *authorization)
 {

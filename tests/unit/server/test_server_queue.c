@@ -45,7 +45,7 @@ static void wait_in_line(fixture *f, td_account *account, td_priority priority, 
     td_queue_push(&f->queue, job);
 }
 
-/* When a job of so many milliseconds would be done, ms. */
+/* Predicted completion of a job of the given length, ms. */
 static double done_after(fixture *f, td_account *account, td_priority priority, int steps)
 {
     const td_job *job = make_job(f, account, priority, steps);
@@ -75,7 +75,7 @@ START_TEST(a_short_job_takes_turns_with_the_long_ones_of_its_client)
     wait_in_line(f, one, TD_PRIORITY_NORMAL, 10000);
     wait_in_line(f, one, TD_PRIORITY_NORMAL, 20000);
     wait_in_line(f, one, TD_PRIORITY_NORMAL, 1);
-    /* 5 ms of its own; beside it two that get as much and a slice, and one that is soon done */
+    /* 5 ms of its own work; of the others, two get as much and a slice, and one is soon done */
     TEST_NEAR(done_after(f, one, TD_PRIORITY_NORMAL, 5), 5 + 6 + 6 + 1, 1e-9);
     /* a running job is in no list, and counts */
     one->backlog_ns[TD_PRIORITY_NORMAL] += 3 * MS;

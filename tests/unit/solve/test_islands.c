@@ -153,7 +153,7 @@ START_TEST(an_easy_island_does_not_pay_for_a_hard_one)
 }
 END_TEST
 
-/* A history is the mean of what the islands learn; an island that fails is told. */
+/* A history is the mean of the islands' histories; a failing island is reported. */
 START_TEST(islands_share_a_history_and_report_a_failure)
 {
     tb_solve_options options = made_options("auto", 1e-9);

@@ -43,7 +43,7 @@ static tb_state *state_of(const tb_model *model)
     return state;
 }
 
-/* Contacts after so many steps. */
+/* Number of contacts after the given number of steps. */
 static int32_t contacts_of(const char *text, double merge, int32_t steps)
 {
     tb_error error = {0};
@@ -60,7 +60,7 @@ static int32_t contacts_of(const char *text, double merge, int32_t steps)
 
 /* ---- which points ---- */
 
-/* A slab of two halves: 8 corners, of which 4 are at the seam in pairs. `more` is said of the second. */
+/* A slab of two halves: 8 corners, of which 4 are at the seam in pairs. `more` belongs to the second. */
 static void write_slab(char *text, size_t size, const char *more, double gap)
 {
     snprintf(text, size,

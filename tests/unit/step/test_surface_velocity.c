@@ -12,7 +12,7 @@ static tb_error error;
          "friction='" friction "'/></body></worldbody>"                                            \
          "<keyframe><key qvel='" velocity "'/></keyframe>")
 
-/* Velocities of the body after so many steps of 1 ms. */
+/* Velocities of the body after the given number of steps of 1 ms. */
 static void run(const char *text, int steps, double u[6])
 {
     mjcf_case c = mjcf_load(text);

@@ -149,7 +149,7 @@ async fn streams(
             other => break other,
         }
     };
-    // tonic tells its own timer's end as Cancelled, the server's as DeadlineExceeded
+    // tonic reports its own timeout as Cancelled, the server's as DeadlineExceeded
     let code = end.err().map_or(Code::Ok, |s| s.code());
     report.check(
         matches!(code, Code::DeadlineExceeded | Code::Cancelled)

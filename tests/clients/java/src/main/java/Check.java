@@ -103,7 +103,7 @@ public final class Check {
         message(name + "Request", fields));
   }
 
-  /** What a stream brings: messages, and at its end a Status. */
+  /** Content of a stream: messages, and at its end a Status. */
   private static final class Answers implements StreamObserver<DynamicMessage> {
     final LinkedBlockingQueue<Object> queue = new LinkedBlockingQueue<>();
 
@@ -255,7 +255,7 @@ public final class Check {
     final StreamObserver<DynamicMessage> requests =
         ClientCalls.asyncBidiStreamingCall(call, answers);
 
-    /** Sends so many steps in lock-step; how many tags came back in order. */
+    /** Sends `count` steps in lock-step; returns the number of tags received in order. */
     int play(int count) throws InterruptedException {
       DynamicMessage step = message("StepRequest", "session_id", session, "steps", 1);
       for (int tag = 0; tag < count; tag++) {
