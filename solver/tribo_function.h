@@ -44,7 +44,7 @@ typedef struct tb_function_value {
 
 typedef enum tb_function_backend {
     TB_FUNCTION_AUTO, /* the card for functions marked for it, else C, else the interpreter */
-    TB_FUNCTION_INTERPRETER, /* always there */
+    TB_FUNCTION_INTERPRETER, /* always available */
     TB_FUNCTION_CPU,         /* C, by the system's compiler */
     TB_FUNCTION_GPU          /* CUDA by NVRTC; the function bears annotation(gpuFunction = true) */
 } tb_function_backend;
@@ -68,7 +68,7 @@ typedef struct tb_function_options {
 /* 60 s, 2 GiB, automatic backend, the user's cache. */
 tb_function_options tb_function_defaults(void);
 
-/* Where a source is wrong, beside the message of the error. */
+/* Location of an error in the source; the error's message holds the cause. */
 typedef struct tb_function_fault {
     int32_t line, column; /* from 1; 0: nowhere */
     char caret[512];      /* the source line and a caret below it, two lines, or "" */
@@ -126,13 +126,13 @@ const char *tb_function_method_name(tb_function_method method);
  * f(x, parameters), which has the states as its first inputs and their rates as its outputs, in the
  * same order and shapes. The new function is named with the method, "derivatives_euler"; its inputs are
  * the states with a 0 behind their names, the parameters that have no default, dt and n_steps.
- * FAILED_PRECONDITION where outputs are no rates. The caller frees the text. */
+ * FAILED_PRECONDITION if the outputs are not rates of the states. The caller frees the text. */
 tb_status tb_function_integrator(const tb_function_program *program, int32_t function,
                                  tb_function_method method, char **source, tb_error *error);
 
 typedef struct tb_function_timing {
     tb_function_backend backend; /* that ran */
-    double compile_seconds;      /* s, of code that was not there yet */
+    double compile_seconds;      /* s, for code that was not yet compiled */
     double seconds;              /* s, of the call without compiling */
     double kernel_seconds;       /* s, on the card */
     int64_t launches;

@@ -260,8 +260,8 @@ void tb_overlaps_destroy(tb_overlap *); /* NULL is fine */
  * randomisation. A world with parameters steps as a world of a scene that is written with these
  * values, in the same bytes, and costs a copy of the model's bodies, shapes and actuators. */
 typedef struct tb_parameters {
-    /* shapes: mu of the shape's surface, >= 0. The surface of a listed pair stays; a contact without
-     * friction has none, and a spin torque grows with mu */
+    /* shapes: mu of the shape's surface, >= 0. A listed pair keeps its own surface, a frictionless
+     * contact stays frictionless, and a spin torque grows with mu */
     double *friction;
     /* bodies, kg; the inertia about the centre of mass scales with the mass. The world's is not
      * used. A body without mass in the scene has no inertia to scale: its mass must be 0 */
@@ -276,11 +276,10 @@ typedef struct tb_parameters {
     double *size;
 } tb_parameters;
 
-/* Sets complete arrays; an array that is NULL: the present values stay; without parameters: back to
- * the model's. The parameters are part of the state:
- * snapshots and forks have them, a reset keeps them, restoring replaces them. Contact history and
- * caches stay, as after tb_state_set_q. INVALID_ARGUMENT, with the state unchanged, for numbers out
- * of range. */
+/* Sets complete arrays. A NULL array keeps the present values; NULL parameters restore the model's.
+ * The parameters are part of the state: snapshots and forks have them, a reset keeps them,
+ * restoring replaces them. Contact history and caches stay, as after tb_state_set_q.
+ * INVALID_ARGUMENT, with the state unchanged, for numbers out of range. */
 tb_status tb_state_set_parameters(tb_state *, const tb_parameters *, tb_error *);
 /* Writes the present values into the arrays that are not NULL. */
 void tb_state_parameters(const tb_state *, const tb_parameters *);
@@ -331,8 +330,8 @@ int32_t tb_state_number_of_contacts(const tb_state *);
 tb_status tb_state_contact(const tb_state *, int32_t index, tb_contact_info *);
 /* Impulses of the other rows of the last step: limits, dry friction, actuators (N s, N m s). */
 double tb_state_actuator_force(const tb_state *, int32_t actuator); /* N or N m, before the gear */
-/* By which a joint's limits pushed its coordinate in the last step: positive at the lower limit (of a
- * ball joint negative, against its angle). N s or N m s. */
+/* Impulse of a joint's limits on its coordinate in the last step, N s or N m s: positive at the
+ * lower limit; for a ball joint negative, against its angle. */
 double tb_state_limit_impulse(const tb_state *, int32_t joint);
 
 #ifdef __cplusplus

@@ -44,7 +44,7 @@ typedef struct tb_poulsen_csp {
     int32_t page;    /* contacts of a message; 0: all of the worker */
     bool own_channels; /* a channel from each worker and a guard; false: one channel of all */
     int32_t
-        subtasks; /* T: parts of a worker's blocks that are dealt out; 1: a range a worker; 0: 100,
+        subtasks; /* T: parts into which a worker's blocks are cut; 1: one range a worker; 0: 100,
                           with few contacts at least 10 */
     bool single;  /* T and impulses of Jacobi in float */
 } tb_poulsen_csp;
@@ -85,7 +85,7 @@ typedef struct tb_poulsen_result {
 } tb_poulsen_result;
 
 /* Solves a scene's contacts once, from zero impulses. NOT_FOUND: not a scene of Poulsen's;
- * INVALID_ARGUMENT names the option, also a number of colours that is too small;
+ * INVALID_ARGUMENT names the option, including too small a number of colours;
  * RESOURCE_EXHAUSTED names the bytes of A or T. */
 tb_status tb_poulsen_solve(const char *scene, const tb_poulsen_options *options,
                            tb_poulsen_result *result, tb_error *error);

@@ -65,7 +65,7 @@ typedef struct tb_prox_system tb_prox_system;
 
 /* A random system of Nützi's section 6.1: G dense, symmetric and diagonally dominant, its
  * entries off the diagonal uniform in [-1, 1]; c uniform in [-1, 1] with most normal entries
- * negative; mu 0.5. INVALID_ARGUMENT; RESOURCE_EXHAUSTED with the bytes wanted. */
+ * negative; mu 0.5. INVALID_ARGUMENT; RESOURCE_EXHAUSTED with the bytes required. */
 tb_status tb_prox_system_random(int32_t contacts, uint64_t seed, double alpha, tb_prox_system **,
                                 tb_error *);
 /* The prox system of a problem of contacts: Coulomb's in space or in the plane, and frictionless
@@ -119,8 +119,8 @@ typedef struct tb_prox_result {
 
 /* Iterates from `lambda` (3 numbers a contact, N s), which receives the result. INVALID_ARGUMENT
  * and NOT_FOUND name the field; RESOURCE_EXHAUSTED: T does not fit, the message has the bytes
- * required; UNSUPPORTED: a library of the variant is missing, or there is no leaving out; UNAVAILABLE, ABORTED: the GPU is
- * missing or failed. */
+ * required; UNSUPPORTED: a library of the variant is missing, or the variant cannot leave parts
+ * out; UNAVAILABLE, ABORTED: the GPU is missing or failed. */
 tb_status tb_prox_iterate(const tb_prox_system *, const tb_prox_options *, double *lambda,
                           tb_prox_result *, tb_error *);
 

@@ -142,7 +142,7 @@ typedef enum tb_shape_type {
     TB_SHAPE_HEIGHT_FIELD
 } tb_shape_type;
 
-/* Rows of a contact. Of two shapes with equal priority the larger kind applies. */
+/* Rows of a contact. At equal priority, the larger kind of the two shapes applies. */
 typedef enum tb_contact_kind {
     TB_CONTACT_FRICTIONLESS = 1,
     TB_CONTACT_COULOMB = 3, /* normal and two tangents */
@@ -171,9 +171,9 @@ typedef struct tb_surface {
     double adhesion_range;
 } tb_surface;
 
-/* Constants of one shape for the forces of overlapping volumes (TB_SCHEME_VOLUME; Göteman and Roxling
- * 2015, chapter 6). Of two shapes, stiffnesses act as springs in series and are doubled, so that equal
- * ones stay as they are; of the other numbers the mean counts. */
+/* Constants of one shape for the forces of overlapping volumes (TB_SCHEME_VOLUME; Göteman and
+ * Roxling 2015, chapter 6). The stiffnesses of two shapes act as springs in series and are doubled,
+ * so that equal values stay as they are; the other constants are averaged. */
 typedef struct tb_volume_constants {
     double elasticity;       /* E, Pa, > 0 */
     double damping;          /* c_d, s/m, >= 0 */
@@ -181,7 +181,7 @@ typedef struct tb_volume_constants {
     double static_friction;  /* mu_s, >= 0 */
     double kinetic_friction; /* mu_k, 0 to mu_s */
     double rotation_damping; /* c_r, s/m, >= 0 */
-    double sphere_stiffness; /* c_s, N/m, >= 0, between two balls; 0 of one of them: Hertz with E */
+    double sphere_stiffness; /* c_s, N/m, >= 0, between two balls; 0 on either: Hertz with E */
     /* all overlaps of two shapes push as one contact, if either shape says so; else each disjoint
      * overlap pushes at its own centroid */
     bool joined;
@@ -202,8 +202,8 @@ typedef struct tb_shape_def {
     uint32_t category; /* two shapes collide if a.category & b.mask or b.category & a.mask */
     uint32_t mask;
     int32_t group; /* see inertia_groups */
-    /* of two shapes the one of higher priority gives the whole surface of their contact; of equal
-     * ones the larger of both counts in every number */
+    /* the shape of higher priority gives the whole surface of a contact; at equal priority, the
+     * larger value of each number applies */
     int32_t priority;
     /* The medium acts on the shape as on an ellipsoid, and no longer on its body as on a box with
      * the body's inertia. Coefficients: blunt drag, slender drag, angular drag, Kutta lift, Magnus
@@ -381,9 +381,9 @@ typedef struct tb_actuator_def {
     double muscle_times[3];
     bool activation_limited;
     double activation_lower, activation_upper;
-    /* The actuator is a further input of the nearest one before it that is not such an input: its
-     * clamped control times gain[0] is added to that actuator's force. All else but the control
-     * limits is ignored. */
+    /* The actuator is an additional input of the nearest preceding actuator that is not itself an
+     * additional input: its clamped control times gain[0] is added to that actuator's force. All
+     * fields except the control limits are ignored. */
     bool is_input;
     /* Integral action: integral_gain times z is added to the force, dz/dt = x - length with
      * |z| <= integral_limit (0: no limit). z is an activation; `early` uses its value at the end of
@@ -399,8 +399,9 @@ typedef struct tb_actuator_def {
      * quaternion a fourth actuator follows, an input of gain 0). x - length is the component of the
      * rotation vector from the present to the wanted orientation, in the child's axes. */
     tb_orientation_input orientation;
-    /* The control acts delay (s) after it was set: `samples` controls of past steps are kept, two
-     * activations each behind all others of the model; before the oldest, the oldest counts. */
+    /* The control acts delay (s) after it was set. The state keeps `samples` past controls, two
+     * activations each, after all other activations of the model. A time before the first sample
+     * uses the first one. */
     double delay;
     int32_t samples;
     tb_interpolation interpolation;
@@ -607,9 +608,8 @@ typedef struct tb_import_options {
     /* repair principal moments that break the triangle inequality by averaging them, regardless
      * of the file's own option (tb_scene_def.balance_inertia) */
     bool balance_inertia;
-    /* keep geometry that is only seen (MJCF's geoms without contact and mass, URDF's <visual>) as
-     * shapes that neither collide nor weigh; an unreadable mesh of that kind is left out with a
-     * warning */
+    /* keep visual geometry (MJCF's geoms without contact and mass, URDF's <visual>) as shapes
+     * without collisions and mass; an unreadable visual mesh is left out with a warning */
     bool visuals;
     tb_overlap_policy overlaps;   /* for tb_model_load */
     const char *overlap_keyframe; /* the first pose: name or number; NULL: the reference pose */

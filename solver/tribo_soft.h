@@ -34,7 +34,7 @@ typedef struct tb_soft_program_counts {
     double factor_seconds, solve_seconds, seconds;
 } tb_soft_program_counts;
 
-/* The exactness of a step, or of several: worst values, sums of counts where they say so. */
+/* The exactness of a step, or of several: worst values, sums in the fields marked so. */
 typedef struct tb_soft_certificate {
     tb_status status;                   /* OK, NOT_CONVERGED: a program or the projections */
     double time;                        /* s, at the end */
@@ -55,7 +55,7 @@ typedef struct tb_soft_certificate {
     tb_soft_program_counts normal, tangential;
     double cone_error;  /* N s, distance of impulses from Coulomb's law with the circular cone */
     double penetration; /* m, deepest at cells in contact */
-    /* m/s: velocities of touched rigid bodies differ by so much from those that the programs knew */
+    /* m/s: largest error of the programs' predicted velocity of a touched rigid body */
     double prediction_error;
 } tb_soft_certificate;
 
@@ -91,10 +91,11 @@ double tb_soft_world_time(const tb_soft_world *world); /* s */
 /* Borrowed from the world; "": there is no such body. */
 const char *tb_soft_world_body_name(const tb_soft_world *world, int32_t body);
 
-/* Steps. `certificate` (may be NULL) is about these steps. FAILED_PRECONDITION: more substeps than
- * the scene allows, or a body that leaves the grid; DIVERGED: a folded map or numbers that are not
- * finite; RESOURCE_EXHAUSTED. The first three are found before a substep begins, and the world stays
- * as after the last whole substep. */
+/* Steps. `certificate` (may be NULL) covers these steps. FAILED_PRECONDITION: more substeps than
+ * the scene allows, or a body that leaves the grid; DIVERGED: a folded map or velocities that are
+ * not finite; RESOURCE_EXHAUSTED: memory for contacts and programs. Too many substeps, velocities
+ * that are not finite and a body that leaves the grid are found before a substep changes anything:
+ * the world then keeps its last whole substep. After another failure it must be restored. */
 tb_status tb_soft_step(tb_soft_world *world, int32_t steps, tb_soft_certificate *certificate,
                        tb_error *error);
 /* Joins the certificate of later steps to that of earlier ones. */
@@ -120,7 +121,8 @@ typedef struct tb_soft_surface {
 tb_status tb_soft_world_surface(tb_soft_world *world, int32_t body, tb_soft_surface *surface,
                                 tb_error *error);
 
-/* About how many bytes the surfaces of all bodies take, with coordinates and pressures of `number` bytes. */
+/* Approximate size, in bytes, of the surfaces of all bodies, with `number` bytes for a coordinate
+ * or pressure. */
 size_t tb_soft_world_surface_bytes(const tb_soft_world *world, size_t number);
 
 /* ---- soft bodies of a state ----
@@ -131,11 +133,11 @@ size_t tb_soft_world_surface_bytes(const tb_soft_world *world, size_t number);
 
 /* The soft bodies of a state, borrowed until it is reset, restored or destroyed; NULL: it has none. */
 tb_soft_world *tb_state_soft_world(const tb_state *state);
-/* About the state's last step; false: it has no soft bodies. */
+/* Certificate of the state's last step; false if the state has no soft bodies. */
 bool tb_state_soft_certificate(const tb_state *state, tb_soft_certificate *certificate);
-/* Replaces the scene's method, also of later resets and forks. */
+/* Replaces the scene's method; later resets and forks keep the replacement. */
 void tb_soft_world_choose_contact(tb_soft_world *world, tb_soft_contact_method contact);
-/* How many soft bodies a model has, and the memory (bytes) that they take in a state; 0: none. */
+/* Number of soft bodies of a model, and their memory (bytes) in a state; 0: none. */
 int32_t tb_soft_model_bodies(const tb_model *model);
 uint64_t tb_soft_model_bytes(const tb_model *model);
 

@@ -129,7 +129,7 @@ typedef struct tb_solve_options {
     int32_t maximum_halvings; /* largest number of halvings of omega after divergence */
     int32_t threads;          /* 0: all processors; serial solvers ignore it */
     tb_solve_colouring colouring; /* coloured */
-    int32_t colours;              /* BALANCED: at least so many; 0: as many as first-free has */
+    int32_t colours;              /* BALANCED: at least this many; 0: the first-free number */
     /* N s, prox_serial only: a larger normal impulse restarts the solve with half the omega and
      * twice the sweeps (Betz's p_nLimit); 0: off */
     double impulse_limit;
@@ -306,8 +306,8 @@ typedef struct tb_watch {
 typedef struct tb_touch {
     double gap;     /* m, the smallest; INFINITY without a contact */
     double impulse; /* N s, the largest normal one; 0 without */
-    /* smallest 1 - |tangential| / (mu normal), dimensionless, of the contacts that bear at least a
-     * tenth of this impulse: 0 slides, 1 without a contact that bears */
+    /* smallest 1 - |tangential| / (mu normal), dimensionless, over the contacts with at least a
+     * tenth of this impulse: 0 at slip; 1 if no contact bears an impulse */
     double margin;
     /* m, world, of the contacts with the smallest gap and with the smallest margin; 0 without */
     double nearest_position[3], weakest_position[3];

@@ -1,6 +1,6 @@
 /* The table of a backend: functions of the code that schedules work on a device, for the library.
  *
- * The header knows states, models and programs by name alone, so that every room may include it. */
+ * The header only declares states, models and programs, so that every room may include it. */
 #ifndef TB_BACKEND_H
 #define TB_BACKEND_H
 
@@ -23,15 +23,15 @@ enum { TB_BACKEND_ABI = 17 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const
- * tb_backend tb_backend_plugin`, of the same ABI number, which counts everything that crosses the
- * border: this table, tb_state, tb_model, options, certificates and errors. */
+ * tb_backend tb_backend_plugin` with the same ABI number. That number covers this table, tb_state,
+ * tb_model, options, certificates and errors. */
 typedef struct tb_backend {
     int32_t abi;      /* TB_BACKEND_ABI; first, and of this type, in every version */
     const char *name; /* "cpu" */
     /* Called once in a process, before every other function, for settings that the driver reads at
      * its start. May be NULL. */
     void (*prepare)(void);
-    /* Devices that it can use here; 0 with a line in `reason` where there are none. */
+    /* Number of usable devices; 0, with the cause in `reason`, if there are none. */
     int32_t (*devices)(char reason[TB_ERROR_MESSAGE_SIZE]);
     tb_status (*describe)(int32_t device, tb_device_info *info, tb_error *error);
     /* Working memory for `options`. */
@@ -51,14 +51,15 @@ typedef struct tb_backend {
 
     /* A backend with a memory of its own; NULL where worlds are stepped in the host's. The functions
      * below may be called from any thread, also while another one steps other states. */
-    /* Runs every variant of every kernel once over nothing, so that no later call pays for the first
-     * use of one. */
+    /* Runs every variant of every kernel once on empty input, so that no later call pays the cost
+     * of a first use. */
     tb_status (*warm)(void *context, tb_error *error);
     tb_status (*use)(int32_t device, tb_device_use *use, tb_error *error);
-    /* Brings the parts of these states, all with device copies of this backend, that the device has newer,
-     * and perhaps more. A state is whole or as it was. */
+    /* Fetches the parts of these states that are newer on the device, and perhaps more. All states
+     * have device copies of this backend. A state is fetched as a whole or stays unchanged. */
     tb_status (*fetch)(tb_state *const *states, int32_t worlds, uint32_t parts, tb_error *error);
-    /* One state more, and one less, has this device copy; it goes with its last. */
+    /* Add and remove a state's reference to this device copy; removing the last one frees the
+     * copy. */
     void (*share)(tb_device_copy *device_copy);
     void (*release)(tb_device_copy *device_copy);
 
@@ -104,11 +105,11 @@ extern const tb_backend tb_backend_planar;
 /* Worlds of balls by the volume law: states on the processor, steps on the GPU. */
 extern const tb_backend tb_backend_volume;
 
-/* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and
- * one is insisted on. */
+/* Resolves a choice to a backend. UNAVAILABLE, with the reason, if the choice requires a GPU and
+ * there is none. */
 tb_status tb_backend_find(tb_backend_choice choice, const tb_backend **backend, tb_error *error);
 /* Opens a plug-in. NOT_FOUND: no such file, or not a plug-in; FAILED_PRECONDITION: of another ABI.
- * It stays in memory for good. */
+ * A plug-in is never unloaded. */
 tb_status tb_backend_open(const char *path, const tb_backend **backend, tb_error *error);
 
 #endif

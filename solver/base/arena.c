@@ -61,8 +61,8 @@ static bool push_block(tb_arena *arena, size_t size)
     if (size > PTRDIFF_MAX - header_size - arena->capacity) return false;
     size_t total = header_size + size;
 
-    /* a large world walks through all of its block every step: huge pages spare it the page
-     * walks */
+    /* a large world reads all of its block in every step: huge pages save
+     * page walks */
     size_t alignment = TB_ARENA_ALIGNMENT;
     if (total >= 2 * (size_t)HUGE_PAGE_SIZE && arena->limit == 0 && total < PTRDIFF_MAX / 2) {
         alignment = HUGE_PAGE_SIZE;

@@ -23,7 +23,7 @@
  * of it, for one function at a time.
  *
  * A CPU thread is a team of one: loops are plain loops, syncs do nothing, and there is no shared
- * memory beside the caches. */
+ * memory other than the caches. */
 #ifndef TB_TEAM_H
 #define TB_TEAM_H
 

@@ -251,7 +251,8 @@ static tb_status ask(const tb_step_options *options, tb_error *error)
     return tb_fail(error, TB_CANCELLED, "%s", tb_status_text(TB_CANCELLED));
 }
 
-/* Steps of one world in large-world mode, with a question in between where the caller wants one. */
+/* Steps one world in large-world mode; asks the caller between steps, if required, whether to
+ * continue. */
 static tb_status step_on(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_task *task,
                          const tb_step_options *options, tb_error *error)
 {

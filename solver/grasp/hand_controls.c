@@ -104,7 +104,7 @@ static void keyframe_closing(tb_grasp_plan *plan, const grasp_hand *hand)
             add_closing(plan, hand->actuators[i], TB_CONTROL_KEYFRAME, open[i], closed[i]);
 }
 
-/* All actuators with a control range, until the motion tells which of them close the hand. */
+/* All actuators with a control range, until the motion shows which of them close the hand. */
 static tb_status ranged_closing(tb_grasp_plan *plan, const grasp_hand *hand, tb_error *error)
 {
     const tb_model *m = hand->file;

@@ -15,8 +15,9 @@
 
 /* of the smallest spacing: gaps below it are constraints, with the gap over dt on their right side */
 static const double GAP_MARGIN = 0.25;
-/* of the square of the smallest spacing: smaller pieces of a surface are no constraints:
- * their nodes have those of the neighbours, and more constraints than nodes would depend */
+/* of the square of the smallest spacing: smaller pieces of a surface are not constraints. They lie
+ * at the same nodes as their neighbours, and more constraints than nodes would be linearly
+ * dependent */
 static const double SMALLEST_AREA = 0.05;
 /* Of a full cell's mass. Nodes with less hardly take part in the velocity at a surface: they would
  * take the whole impulse and leave the body its velocity. */
@@ -254,8 +255,8 @@ static tb_vec3 normal_of(const tb_soft_solid *obstacle, const double point[3], d
     return tb_v3_normalize(tb_v3_load(g), tb_v3(0, 0, 1));
 }
 
-/* Whether a body's inside begins behind a point of the surface: at `reach` from it along `sign` times
- * the normal. Beside a body, where it is only as near sideways, it does not. */
+/* Whether a body's inside begins behind a point of the surface: at `reach` from it along `sign`
+ * times the normal. False for a body that is near only sideways. */
 static bool lies_behind(const tb_soft_world *w, int32_t who, const tb_soft_contact *c, double sign,
                         double reach)
 {

@@ -175,7 +175,7 @@ static tb_status step_rigid(tb_state *state, const tb_step_options *options,
     return status;
 }
 
-/* How far the velocities of the touched bodies are from those that the contact programs knew. */
+/* Largest error of the programs' predicted velocities of the touched bodies. */
 static double prediction_error(const tb_state *state)
 {
     tb_state_soft *s = state->soft;

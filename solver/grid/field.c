@@ -1,4 +1,5 @@
-/* A body on the grid: its masses from the reference map, and what surrounds it by extrapolation. */
+/* A body on the grid: its masses from the reference map, and the extrapolation of its fields to the
+ * nodes around it. */
 #include <string.h>
 
 #include "grid/grid_internal.h"
@@ -248,8 +249,8 @@ static const int8_t NEIGHBOUR[NEIGHBOURS][3] = {
     {0, -1, -1}, {0, 1, -1},  {0, -1, 1}, {0, 1, 1},   {-1, -1, -1}, {1, -1, -1}, {-1, 1, -1},
     {1, 1, -1},  {-1, -1, 1}, {1, -1, 1}, {-1, 1, 1},  {1, 1, 1}};
 
-/* q and its gradient at a node of a layer: the mean of what its nearest neighbours in the layer before
- * say, each by its own gradient; affine fields are extended exactly. */
+/* q and its gradient at a node of a layer: the mean of the values that its nearest neighbours in
+ * the layer before extrapolate by their own gradients. Affine fields are extended exactly. */
 static void extend_node(tb_soft_world *w, const tb_soft_field *f, const extension *e,
                         const int32_t at[3], size_t n)
 {

@@ -1,4 +1,4 @@
-/* Forces of stress on nodes, and what a body has of mass, momentum and energy.
+/* Forces of stress on nodes, and the mass, momentum and energy of a body.
  *
  * The stress is constant in an octant. The force on a node is the sum of -V sigma grad phi over the
  * octants around it; for one stress a cell that is the flux through the faces of the node's control

@@ -1,4 +1,4 @@
-/* The world of solver/grid and what its files share. */
+/* The world of solver/grid and the functions that its files share. */
 #ifndef TB_SOFT_GRID_INTERNAL_H
 #define TB_SOFT_GRID_INTERNAL_H
 
@@ -132,7 +132,7 @@ tb_soft_sums tb_soft_momentum_pass(tb_soft_world *w, int32_t body);
 /* ---- transport.c ---- */
 
 /* Moves X and v of all bodies with v over dt, then measures masses anew. Linear and angular momentum
- * of a body that is not clamped stay what they were. */
+ * of a body without clamps are conserved. */
 void tb_soft_transport(tb_soft_world *w, int32_t body, double dt, tb_soft_certificate *c);
 
 /* ---- partners.c ---- */

@@ -173,7 +173,7 @@ double tb_soft_links_product(const tb_soft_links *l, const double *p, const doub
 
 /* ---- Hessians ---- */
 
-/* Adds what two entries of one place have in common to H. */
+/* Adds the coupling of two entries at one place to H. */
 static void add_pair(const tb_soft_links *l, const tb_soft_entry *x, const tb_soft_entry *y,
                      const int32_t *number, int32_t columns, int32_t half_bandwidth, double *band)
 {

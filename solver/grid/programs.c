@@ -235,7 +235,8 @@ static tb_status solve_tangential(projections *p)
     return status;
 }
 
-/* Alternates until friction impulses stand still (Litven 4.19, with the larger of both as the size). */
+/* Alternates until the friction impulses no longer change (Litven 4.19, with the larger of both as
+ * the size). */
 static tb_status project(projections *p)
 {
     const tb_soft_options *o = &p->w->scene.options;

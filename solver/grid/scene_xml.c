@@ -362,7 +362,7 @@ bool tb_soft_is_scene(const char *text, size_t size)
 {
     size_t i = 0;
     while (i < size) {
-        /* comments, declarations and white space may stand before the root */
+        /* comments, declarations and white space may precede the root */
         if (strchr(" \t\r\n", text[i]) != NULL && text[i] != 0) {
             i++;
         } else if (size - i >= 4 && memcmp(text + i, "<!--", 4) == 0) {

@@ -1,7 +1,7 @@
 /* States as bytes, worlds from texts.
  *
  * A state holds time, the fields in each body's box and the contacts of the last substep. Values outside of
- * the boxes are never read. Bytes begin with a name, a hash of what the state means (the scene
+ * the boxes are never read. Bytes begin with a name, a hash of the state's meaning (the scene
  * without its options) and a hash of all that follows. */
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +149,7 @@ tb_status tb_soft_world_save(const tb_soft_world *world, unsigned char **bytes, 
     return TB_OK;
 }
 
-/* Empties what a state does not hold. */
+/* Clears the data that a state does not hold. */
 static void clear(tb_soft_world *w)
 {
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
@@ -173,7 +173,7 @@ tb_status tb_soft_world_restore(tb_soft_world *w, const unsigned char *bytes, si
     if (hash_scene(w, scene) != TB_OK) return tb_fail_memory(error, 0, "a scene's hash");
     if (memcmp(bytes + MAGIC, scene, HASH) != 0)
         return tb_fail(error, TB_FAILED_PRECONDITION, "the state belongs to another scene");
-    /* the content is what a world of this scene wrote */
+    /* the content comes from a world of this scene */
     stream s = {.from = bytes + head, .left = size - head, .good = true};
     clear(w);
     w->failed = true;

@@ -33,7 +33,7 @@ static bool grow(void **items, int32_t count, int32_t *capacity, size_t size)
     return true;
 }
 
-/* Where an edge stands in the table, or would stand. */
+/* Index of an edge in the table, or of its insertion. */
 static size_t place_of(const builder *b, uint64_t edge)
 {
     size_t place = (size_t)((edge * 0x9e3779b97f4a7c15u) >> 20) & (b->places - 1);

@@ -2,7 +2,7 @@
  *
  * The advection of v is not conservative, and masses are measured anew from X. Both errors are those of
  * the discretization. Their sum over the body is taken back as one rigid velocity, so that linear and
- * angular momentum of a body stay what the impulses made them. */
+ * angular momentum of a body change by impulses alone. */
 #include <string.h>
 
 #include "grid/grid_internal.h"
@@ -84,7 +84,7 @@ static void repair_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums
     }
 }
 
-/* The rigid velocity that takes a body's momentum from what it is (now) to what it was. */
+/* The rigid velocity that restores a body's momentum, from `now` to its earlier value. */
 static rigid_velocity repair_of(const tb_soft_sums *was, const tb_soft_sums *now)
 {
     rigid_velocity r;

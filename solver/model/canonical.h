@@ -3,7 +3,7 @@
  *   "TRIBOMDL", version (u32), options, then for each kind a count (u32) and its things, then
  *   extras, then the SHA-256 of all bytes before it.
  *
- * An extra is what a model of the first version lacks: a tag (u32) and its content. A model without
+ * An extra is a part that the first version lacks: a tag (u32) and its content. A model without
  * extras keeps the bytes, and so the digest, that it had before there were any.
  *
  * Everything is little endian; floats are IEEE bits, never -0; booleans are one byte, 0 or 1; a

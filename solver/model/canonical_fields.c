@@ -124,7 +124,7 @@ void tb_canonical_count(tb_canonical *io, int32_t *count, size_t least)
     uint32_t wide = (uint32_t)*count;
     tb_canonical_u32(io, &wide);
     if (io->reading && (wide > INT32_MAX || (size_t)wide * least > io->size - io->at)) {
-        tb_canonical_fail(io, "a count is larger than what follows");
+        tb_canonical_fail(io, "a count exceeds the remaining bytes");
         wide = 0;
     }
     *count = (int32_t)wide;

@@ -5,7 +5,7 @@
  * mass.c         mass properties of shapes and meshes
  * hull.c, triangle_mesh.c, mesh_tree.c   geometry
  * canonical*.c   the scene as bytes and back
- * model.c        questions to a compiled model; looks.c: of those who draw it */
+ * model.c        queries of a compiled model; looks.c: queries for drawing it */
 #ifndef TB_MODEL_INTERNAL_H
 #define TB_MODEL_INTERNAL_H
 
@@ -257,7 +257,7 @@ tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_er
 tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
                             tb_error *error);
 
-/* Models with more than the first version knows (looks) bear the second. */
+/* Models with parts that version 1 lacks (looks) have version 2. */
 enum {
     TB_CANONICAL_VERSION = 6,
     TB_CANONICAL_VERSION_WITH_EXTRAS = 7,

@@ -280,7 +280,7 @@ tb_status tb_scene_add_body(tb_scene *scene, const tb_body_def *def, tb_handle *
 
 /* ---- joints ---- */
 
-/* The rules about several joints on one body, which are MJCF's: a free joint stands alone, no
+/* The rules about several joints on one body, which are MJCF's: a free joint is the only one, no
  * rotation follows a ball, at most six dofs. */
 static void check_combination(tb_check *check, scene_body *body, tb_joint_type type)
 {

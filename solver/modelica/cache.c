@@ -1,5 +1,5 @@
-/* The folder of compiled code. It belongs to the user alone: a file that anybody else could have written is
- * not loaded. */
+/* The folder of compiled code. It belongs to the user alone: a file that another user could have
+ * written is not loaded. */
 #include "modelica/cache.h"
 
 #include <dirent.h>

@@ -35,8 +35,8 @@ const char *tb_mo_join_name(const mo_x *x);
 extern const char tb_mo_prelude[];
 size_t tb_mo_prelude_size(void);
 
-/* bounds.c: whether a subscript cannot leave the dimension, or a sum the range of Integer, for what
- * the open loops say. */
+/* bounds.c: whether a subscript cannot leave the dimension, or a sum the range of Integer, given
+ * the ranges of the open loops. */
 bool tb_mo_is_inside(const mo_emit *e, const mo_x *subscript, int32_t variable, int32_t dimension);
 bool tb_mo_is_small(const mo_emit *e, const mo_x *x);
 /* x = *base + offset; *base NULL for a constant. */

@@ -92,7 +92,7 @@ static int32_t add_variable(mo_inline *in, mo_variable content)
     return f->count++;
 }
 
-/* whether a value stays what it is while the callee runs, and costs nothing to read again */
+/* whether the callee leaves a value unchanged, and reading it again is free */
 static bool is_plain(const mo_x *x)
 {
     if (x->op == MO_X_CONSTANT || x->op == MO_X_VARIABLE || x->op == MO_X_SIZE) return true;

@@ -157,7 +157,7 @@ static void put_explicit(mo_integrator *g, tb_function_method method)
 
 /* ---- implicit Euler ---- */
 
-/* image := (I - dt J) way, by a difference of f along the way that is small beside x */
+/* image := (I - dt J) way, by a difference of f along `way` that is small compared with x */
 static void put_image(mo_integrator *g, const char *way, const char *near, const char *image)
 {
     put(g, "        length := sqrt(");

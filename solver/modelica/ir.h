@@ -154,7 +154,7 @@ typedef struct mo_function {
     bool on_card;        /* annotation(gpuFunction = true) */
     bool reorder;        /* annotation(__Tribod_reorder = true): sums in any order on the card */
     int32_t kernels;     /* loops that the card can run */
-    int32_t sweeps;      /* sequential loops of which the card can run several rounds at once */
+    int32_t sweeps;      /* sequential loops for which one launch can run several rounds */
     int32_t trees;       /* sums by a tree */
 } mo_function;
 

@@ -11,7 +11,7 @@
 
 enum { MO_ON_HOST = 1, MO_ON_CARD = 2 };
 
-/* Memory of a run stands in a list, so that a failure frees it whatever stack held its array. */
+/* A list holds the memory of a run, so that a failure also frees arrays of unwound calls. */
 typedef struct mo_block {
     struct mo_block *previous, *next;
     int64_t bytes, unused; /* keeps the alignment of 16 */

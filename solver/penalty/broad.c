@@ -155,7 +155,7 @@ tb_status tb_broad_morton(tb_broad *b, const double *boxes, int32_t count, doubl
 
 /* ---- rows ---- */
 
-/* A box is large if its extent is above this multiple of the mean; so many may be. */
+/* A box is large if its extent is above LARGE times the mean; there are at most MOST_LARGE. */
 #define LARGE 4.0
 enum { MOST_LARGE = 16, SWEEP_BINS = 1 << 11, SMALL_GROUP = 48 };
 

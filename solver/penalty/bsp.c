@@ -137,7 +137,7 @@ static void branch_free(branch *b)
 
 /* Sorts a triangle at a plane into four lists. Corners within `on_plane` (m) count as on the plane:
  * in a build, where neighbours share corners with the plane up to rounding, a sliver in front of it
- * would stand for the whole space there. */
+ * would represent the whole space there. */
 static bool sort_triangle(const tb_bsp_triangle *t, const tb_bsp_plane *p, double on_plane,
                           tb_bsp_triangles *same, tb_bsp_triangles *opposite,
                           tb_bsp_triangles *front, tb_bsp_triangles *back)
@@ -321,7 +321,7 @@ static bool place_tree(const tb_bsp_tree *kept, const tb_pose *pose, tb_bsp_tree
     return true;
 }
 
-/* Takes one triangle down a tree; what ends outside of the tree's solid is added to `kept`. A
+/* Takes one triangle down a tree; pieces outside of the tree's solid are added to `kept`. A
  * coplanar triangle goes to the front if the normals agree. */
 static bool traverse(const tb_bsp_tree *t, const tb_bsp_triangle *first, tb_bsp_triangles *kept)
 {

@@ -376,7 +376,7 @@ static void divide(cutter *c, cell *x, int32_t depth)
         const bool has_front = tb_clip_cut(&front.clip, tb_v3_negate(n), -p[3], -2 - 2 * inner);
         const bool has_back = tb_clip_cut(&back.clip, n, p[3], inner);
         divide_surface(c, x, plane, &front, &back);
-        /* the plane's own triangles say what lies behind them: solid, unless surface follows */
+        /* the space behind the plane's own triangles is solid, unless another surface follows */
         if (has_front && front.count > 0) divide(c, &front, depth + 1);
         if (has_back) divide(c, &back, depth + 1);
     }

@@ -203,8 +203,8 @@ static tb_status remember(tb_penalty *p, tb_state *state, double dt, tb_certific
     return TB_OK;
 }
 
-/* The contacts' work is integrated with the motion. What other things do (motors, dampers, bodies
- * that are moved) is the rest where there are any; without them the rest is the integrator's error. */
+/* The contacts' work is integrated with the motion. The rest of the energy change is the work of
+ * motors, dampers and moved bodies, if there are any, else the integrator's error. */
 static void settle_energy(const tb_model *m, const tb_state *state, double before, double after,
                           double work, tb_certificate *c)
 {

@@ -46,8 +46,8 @@ TB_EXTERN tb_status tb_band_take(tb_band *band, int32_t n, int32_t half_bandwidt
 TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int32_t half_bandwidth,
                                  tb_real threshold);
 
-/* The same for rows and columns `list` (ascending, `count` of them) of a band, none of which is
- * coupled with one more than `reach` places away in the list. */
+/* The same for rows and columns `list` (ascending, `count` of them) of a band. No entry of the list
+ * is coupled with another one more than `reach` places away. */
 #define tb_band_factor_list TB_SYMBOL(tb_band_factor_list)
 TB_EXTERN int32_t tb_band_factor_list(tb_band *band, const tb_real *a, int32_t half_bandwidth,
                                       const int32_t *list, int32_t count, int32_t reach,

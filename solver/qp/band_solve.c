@@ -1,8 +1,8 @@
 /* Block substitution.
  *
  * Y_i = D_i (B_i - sum C Y), then X_i = D_i' (Y_i - sum C' X): algorithm 5.3 with its transposes.
- * Right-hand sides stand in panels, BAND_PANELS of which share a walk through the factor; one alone
- * has a walk of its own, with the same sums. */
+ * Right-hand sides lie in panels; BAND_PANELS panels share a walk through the factor; a single one
+ * has its own walk, with the same sums. */
 #include "qp/band_kernel.h"
 
 #include <string.h>

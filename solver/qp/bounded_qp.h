@@ -23,10 +23,10 @@
  * pivots (Vanderbei, Symmetric quasidefinite matrices, SIAM J. Optimization 5, 1995): new columns
  * are new rows of the factor.
  *
- * Sets change as they will while they are new. When one comes back, or they have changed for long,
- * it is the first variable of those that would alone: with H positive definite no set comes back
- * then (Murty's least index, for bounds: Judice and Pires, Computers and Operations Research 21,
- * 1994). */
+ * While sets are new, every variable that violates its conditions changes. When a set comes back, or
+ * the sets have changed for long, only the first such variable changes: with H positive definite, no
+ * set then comes back (Murty's least index, for bounds: Judice and Pires, Computers and Operations
+ * Research 21, 1994). */
 #ifndef TB_BOUNDED_QP_H
 #define TB_BOUNDED_QP_H
 

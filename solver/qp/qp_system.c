@@ -125,8 +125,8 @@ static const double *product_of_answer(tb_qp_workspace *work)
     return work->product;
 }
 
-/* In halves, of an x in y, the base's multipliers from what they must make: A0 nu = -f - H x -
- * A_added pi. A product with H for each answer, which the residual then has for nothing. */
+/* Finishes an answer in halves, of an x in y: computes the base's multipliers from A0 nu = -f - H x
+ * - A_added pi. Each answer takes one product with H, which the residual reuses. */
 static bool finish_halves(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;

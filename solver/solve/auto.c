@@ -21,7 +21,7 @@
  * iterations: impulses that an earlier way leaves may be a worse start.
  *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
- * statuses costs what the pattern of its system says (tb_newton_system_price). The history
+ * statuses costs the price of its system's pattern (tb_newton_system_price). The history
  * (tb_solve_history) holds running averages of the cost of each way; the average of a way that is
  * not used decays, so that the way is tried again. The choice depends on the problem, its start and
  * the history, never on a clock, so that equal calls give equal bytes. solution->solver names the
@@ -44,7 +44,7 @@ static const double HISTORY_DECAY = 0.98;    /* of an average, a solve that does
 /* Limits. */
 enum {
     LEAST_RESERVING = 400,        /* iterations of the options, from which on some are reserved */
-    RESERVED_PART = 4,            /* one in so many is kept for Newton from the caller's start */
+    RESERVED_PART = 4,            /* one in this many is reserved for Newton from the start */
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
     LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
 };
@@ -54,11 +54,11 @@ static const double NEWTON_SHARE = 0.75; /* of the iterations, at most */
 static const double NO_SWEEPS = 0.5; /* a solve */
 static const double NO_STEPS = 0.5;  /* a solve */
 
-/* Shares of the tolerance at which a start is at rest and is the answer: before sweeps, and before
- * steps from statuses. A start that is not refined lets a held body creep by what the tolerance
- * leaves, step after step. In double a share of 1e-4 is about the last bits, and steps from
- * statuses refine every start. In float the last bits are those of gravity's share of a step, and a
- * start that no step improves for long is at rest. */
+/* Shares of the tolerance below which a start is at rest and is the answer: before sweeps, and
+ * before steps from statuses. An unrefined start lets a held body creep by the remaining residual
+ * in every step. In double a share of 1e-4 is about the last bits, and steps from statuses refine
+ * every start. In float the last bits are those of gravity's share of a step, and a start that no
+ * step improves for long is at rest. */
 #ifdef TB_SINGLE
 static const double REST_SHARE = 0.1, SETS_REST_SHARE = 0.1;
 #else
@@ -86,7 +86,7 @@ typedef struct tb_choice {
     char best_solver[16];
     int32_t iterations, halvings;
     int32_t limit;       /* of the iterations of all runs */
-    bool start_rejected; /* the start was looked at, and did not stand */
+    bool start_rejected; /* the start was judged and rejected */
     tb_solve_work work;
 } tb_choice;
 
@@ -128,7 +128,7 @@ TB_STATIC void auto_take_factor(tb_choice *choice)
     choice->last_factor = NULL;
 }
 
-/* One run of at most so many iterations, from `warm` or (NULL) from the impulses of the last run. */
+/* One run of at most `iterations`, from `warm` or (NULL) from the impulses of the last run. */
 TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *warm,
                              int32_t iterations, bool *ended)
 {
@@ -284,9 +284,9 @@ TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
     return status;
 }
 
-/* After steps from sets: so many of them have ended the solve, or its cost was that of so many. In
- * float a start that needed none marks the world as one that stands, and its other averages do not
- * decay: a trial of sweeps would move it. */
+/* Updates the history after steps from sets: their number if they ended the solve, else the
+ * equivalent of their cost. In float a start that needed no step marks the world as at rest; its
+ * other averages then do not decay, because a trial of sweeps would move it. */
 TB_STATIC void learn_of_sets(tb_choice *choice, double steps)
 {
     tb_solve_history *h = choice->history;
@@ -346,8 +346,8 @@ TB_STATIC bool newton_is_nearer(const tb_choice *choice)
                             choice->options->tolerance) > h->newton;
 }
 
-/* Sweeps in runs that double, until the tolerance is reached or they promise to be dearer than
- * Newton. */
+/* Sweeps in runs of doubling length, until the tolerance is reached or Newton is predicted to be
+ * cheaper. */
 TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
 {
     tb_status status = auto_run(choice, TB_RUN_SOR, warm, FIRST_RUN_SWEEPS, ended);
@@ -379,7 +379,7 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
     return TB_OK;
 }
 
-/* The start itself, where it stands. */
+/* Accepts the start itself if it is at rest. */
 TB_STATIC tb_status auto_stand(tb_choice *choice, const tb_warm_start *warm, bool *ended)
 {
     const tb_problem *problem = choice->problem;
@@ -498,7 +498,7 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
 
 /* ---- islands ---- */
 
-/* Sums of what islands learn, weighted by their rows. */
+/* Sums of the islands' histories, weighted by their rows. */
 typedef struct tb_learned {
     double rows, sweeps, steps, price, newton;   /* sums */
     double with_sweeps, with_price, with_newton; /* rows of islands that know the number */
@@ -526,8 +526,8 @@ TB_STATIC double mean_over(double sum, double rows)
     return rows > 0 ? sum / rows : 0;
 }
 
-/* Each island by itself. All begin with the world's history, and the mean of what they learn is the
- * next one: no island's choice depends on another's. */
+/* Solves each island separately. All begin with the world's history, and the mean of their new
+ * histories is the next one: no island's choice depends on another's. */
 TB_STATIC tb_status auto_solve_apart(const tb_islands *islands, const tb_solve_options *options,
                                      const tb_warm_start *warm, tb_solution *solution)
 {

@@ -52,7 +52,7 @@ TB_STATIC void join_dofs(const tb_problem *problem, int32_t *parent)
     }
 }
 
-/* Numbers the islands in the order of their first blocks, and counts what is in them. Blocks
+/* Numbers the islands in the order of their first blocks, and counts their blocks and dofs. Blocks
  * without a dof belong to the first island. number: dofs, of a root's island; of: blocks. Returns
  * the number of islands. */
 TB_STATIC int32_t count_islands(const tb_problem *problem, int32_t *parent, int32_t *number,

@@ -27,9 +27,9 @@ typedef struct tb_solve_history {
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
 
-/* Systems of so few dofs may be dense: to order them takes longer than factoring spares. And of so
- * few they always are, and a factor is kept from solve to solve: its square of doubles is part of
- * every state. */
+/* Up to TB_DENSE_DOFS a dense LU can be cheaper than a fill-reducing ordering. Up to
+ * TB_CACHED_FACTOR_DOFS the system is always dense, and its factor is kept from solve to solve: the
+ * square of doubles is part of every state. */
 enum { TB_DENSE_DOFS = 64, TB_CACHED_FACTOR_DOFS = 24 };
 
 /* Numbers of a factor that is kept from solve to solve: the share of the diagonal that its weights

@@ -2,8 +2,8 @@
  *
  * Positions and velocities are those of the state. Accelerations are (u - u before the last step) /
  * dt, carried through the bodies by their frames' motion, and forces are impulses of the last step
- * over dt. Like MuJoCo's, accelerometers feel gravity, and a force sensor gives what the parent body
- * exerts on the site's body: the subtree's rate of momentum less its weight and the forces of
+ * over dt. Like MuJoCo's, accelerometers feel gravity. A force sensor gives the force of the parent
+ * body on the site's body: the subtree's rate of momentum less its weight and the forces of
  * contacts, connects, welds and wrenches on it. */
 #include <math.h>
 #include <string.h>

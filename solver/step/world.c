@@ -303,7 +303,7 @@ TB_STATIC void count_statuses(const tb_world *w, const tb_solution *solution, tb
 TB_STATIC void certify(const tb_world *w, const tb_solution *solution, tb_certificate *certificate)
 {
     tb_certificate *c = certificate;
-    /* a solver that gave up left its best impulses, which are finite: that is no diverged world */
+    /* a solver that gave up left its best, finite impulses: the world has not diverged */
     c->status = solution->status == TB_OK ? TB_OK : TB_NOT_CONVERGED;
     if (solution->status != TB_OK) c->flags |= TB_CERTIFICATE_NOT_CONVERGED;
     if (solution->halvings) c->flags |= TB_CERTIFICATE_HALVED;

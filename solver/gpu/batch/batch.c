@@ -44,7 +44,7 @@ static tb_gpu_task *task_of(const piece *p, int32_t i)
     return &p->batch->tasks[p->pending[i]];
 }
 
-/* Steps that the launch may take this world, for which it has rows of its course. */
+/* Rows of the world's course that one launch may use: its steps in that launch. */
 static int32_t rows_of(const piece *p, const tb_gpu_task *task)
 {
     const int32_t steps = p->call.launch.steps;
@@ -129,7 +129,7 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     if (task_of(p, 0)->way == TB_GPU_BY_WARP) tb_gpu_choose_warp(l);
     if (status == TB_OK && l->overlap > 0) {
         status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
-        /* without streams beside it all wait for the longest solve */
+        /* without side streams every world waits for the longest solve */
         if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->overlap = 0, l->groups = 1;
     }
     return status;

@@ -30,7 +30,7 @@ typedef struct tb_gpu_task {
     int32_t steps_left;
     tb_status status; /* of the world */
     tb_gpu_way way;   /* of its next steps */
-    /* in the piece: first of its bytes on the way there, first of its copies */
+    /* in the piece: indices of its first byte to upload and of its first copy */
     size_t bytes_at;
     int32_t copies_at;
     size_t inputs_at, outputs_at; /* first of its course's rows of steps that are left */

@@ -16,7 +16,7 @@ enum {
      * overlap gains nothing. */
     WORLDS_THAT_OVERLAP = 128,
     STEPS_THAT_OVERLAP = 4,
-    /* A solve of so many iterations or more is long. The solves of a call are long where long ones
+    /* A solve with at least LONG iterations is long. A call's solves count as long if long solves
      * make at least one in LONG_OF of all iterations. */
     LONG = 16,
     LONG_OF = 4,
@@ -35,8 +35,9 @@ enum {
     /* Where small worlds have their own kernel: see choose.h. */
     WARP_IN_FLOAT = 1,
     WARP_IN_DOUBLE_TOO = 2,
-    /* Blocks of solves that other worlds do not wait for: so many for each processor where solves are
-     * long, else one for so many processors, since the next kernels need the places of the others. */
+    /* Blocks of solves that other worlds do not wait for: OVERLAP_OF_LONG for each processor where
+     * solves are long, else one for OVERLAP_OF_SHORT processors, since the next kernels need the
+     * remaining processors. */
     OVERLAP_OF_LONG = 2,
     OVERLAP_OF_SHORT = 4,
     /* Bytes of shared memory for a world's factor. More shared memory takes too much from the cache. */
@@ -48,7 +49,7 @@ enum {
 
 /* ---- from the environment ---- */
 
-/* A variable whose text is no number counts as absent. */
+/* A variable that does not hold a number counts as absent. */
 static int32_t setting(const char *name, int32_t usual, int32_t most)
 {
     char *end = NULL;

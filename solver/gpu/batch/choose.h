@@ -11,7 +11,7 @@ typedef struct tb_gpu_settings {
     int32_t lanes[TB_GPU_KERNELS]; /* of a world */
     int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
     int32_t groups;                /* of worlds */
-    int32_t alone;                 /* up to so many worlds go alone; -1: this file chooses */
+    int32_t alone;                 /* most worlds that run alone; -1: this file chooses */
     int32_t warp; /* small worlds go by their own kernel: 0 never, 1 in float, 2 in double too */
     int32_t fast; /* bytes of fast memory that a world may have */
     int32_t fast_staggered; /* and that it has where its solver is `staggered` */
@@ -19,7 +19,7 @@ typedef struct tb_gpu_settings {
 
 /* Effort of the last solves of a call's worlds. */
 typedef struct tb_gpu_effort {
-    int64_t solves, iterations, of_long; /* of_long: of the iterations, those of long ones */
+    int64_t solves, iterations, of_long; /* of_long: iterations of long solves */
 } tb_gpu_effort;
 
 /* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
@@ -29,7 +29,7 @@ tb_gpu_settings tb_gpu_settings_read(void);
 /* Adds the last solve of a world that has made a step. */
 void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
 
-/* Steps of a launch: `most`, but for callers who are asked in between whether they still want them. */
+/* Steps of a launch: `most`, or fewer if the caller is `asked` in between whether to continue. */
 int32_t tb_gpu_choose_steps(int32_t most, bool asked);
 /* Lanes of a launch whose number of worlds is known. */
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
@@ -40,8 +40,8 @@ void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch);
 /* The same where all worlds fit the kernel of small worlds and have a slot each. */
 void tb_gpu_choose_warp(tb_gpu_launch *launch);
-/* Fast memory of a launch whose solver is known and whose largest world has so many dofs, in numbers of
- * `real` bytes. The factors of staggered projections depend on the step's contacts: they take this
+/* Fast memory of a launch with a known solver, for `dofs` of the largest world, in numbers of
+ * `real` bytes. The factors of staggered projections depend on the step's contacts: they use this
  * memory as far as they fit. */
 void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
                         tb_gpu_launch *launch);

@@ -140,7 +140,7 @@ TB_STATIC void end_step(const tb_gpu_launch *launch, tb_gpu_world *world, tb_sta
 #define KERNEL_SYMBOL(name) TB_SYMBOL(name)
 #define step_kernel         KERNEL_SYMBOL(KERNEL_NAME)
 
-/* The kernel, of at least so many blocks at once on a processor. */
+/* The kernel, with a minimum number of resident blocks a processor. */
 #define STEP_KERNEL(blocks_at_once)                                                                \
     extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, blocks_at_once)             \
         step_kernel(const __grid_constant__ tb_gpu_launch launch)

@@ -1,4 +1,4 @@
-/* Streams beside a card's own, for solves that overlap (steps.c). */
+/* Streams in addition to a card's own, for solves that overlap (steps.c). */
 #ifndef TB_GPU_SIDE_STREAMS_H
 #define TB_GPU_SIDE_STREAMS_H
 

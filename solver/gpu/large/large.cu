@@ -156,7 +156,7 @@ void run(struct work *w, const tb_large_world *f, tb_gpu_large_launches what)
     }
 }
 
-/* Asked anew each time: the runtime keeps the attribute, and several threads may step large
+/* Queried each time: the runtime caches the attribute, and several threads may step large
  * worlds. */
 int processors_here(void)
 {

@@ -19,7 +19,7 @@ void make(void *large, const tb_model *model, const tb_model *image, const tb_la
     f->capacity = tb_large_first_capacity(plan);
 }
 
-/* Of nothing that is in memory, with so many of everything. */
+/* Makes a large world of null arrays with `items` of everything, to measure and warm launches. */
 void make_idle(void *large, int32_t items, bool round)
 {
     tb_large_world *f = (tb_large_world *)large;

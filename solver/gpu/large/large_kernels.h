@@ -62,14 +62,14 @@ typedef struct tb_gpu_large_calls {
     /* A large world that only warms kernels up: launches of this size over nothing, while its control
      * block rests. */
     void (*make_idle)(void *large, int32_t items, bool round);
-    /* The options of steps to come; true if the memory has to be laid out anew for them. */
+    /* The options of steps to come; true if the memory needs a new layout for them. */
     bool (*set_options)(void *large, const tb_model *model, const tb_step_options *options);
     /* The world of the steps to come, and where its model is by now; true if launches that were
      * captured do not fit them. */
     bool (*set_world)(void *large, const tb_model *image, const tb_gpu_large_state *world);
     /* Where its contacts go as records, and how many there are. */
     void (*set_records)(void *large, tb_contact_record *records, int32_t count);
-    /* A capacity of at least so many contacts. */
+    /* Grows the capacity to at least this many contacts. */
     void (*set_contacts)(void *large, int32_t count);
     /* Places a part at `memory` (NULL: nowhere); returns its bytes. */
     size_t (*lay_out)(void *large, tb_gpu_large_memory part, void *memory);

@@ -1,6 +1,6 @@
 /* The stages of a large world in their order. The including file defines how a stage is launched:
  *
- *     TB_LARGE_LAUNCH(stage, items)    a stage of many lanes, for about so many items
+ *     TB_LARGE_LAUNCH(stage, items)    a stage of many lanes, for about `items` items
  *     TB_LARGE_COOPERATIVE(stage)         one whose lanes wait for each other
  *     TB_LARGE_SORT(keys, to, values, values_to, count, bits)    stable, ascending
  *     TB_LARGE_SUM(from, to, count)    exclusive prefix sums

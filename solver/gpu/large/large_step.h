@@ -9,7 +9,7 @@
 /* True if the state's world is large and supported (tb_large_refuses). */
 bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options);
 
-/* Steps the world. DIVERGED is no failure here: the state and the certificate hold it. */
+/* Steps the world. DIVERGED is not a failure here: the state and the certificate report it. */
 tb_status tb_gpu_large_step(tb_gpu_device *device, tb_gpu_device_copies *device_copies,
                             tb_gpu_large_world *large, const tb_model *image, tb_state *state,
                             const tb_step_options *options, int32_t steps,

@@ -22,7 +22,7 @@ typedef struct card_program {
 
 enum { COLUMN_UNIT = 16 /* numbers: columns of the hessian begin at whole sectors */ };
 
-/* More bordered columns than this are dearer on a card than a fresh factorization. */
+/* Above this number of bordered columns a fresh factorization is cheaper on a card. */
 enum { MOST_BORDERED = 224 };
 
 static const size_t PART_ALIGNMENT = 256;

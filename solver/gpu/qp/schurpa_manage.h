@@ -5,7 +5,7 @@
 
 #include "gpu/qp/schurpa_sets.h"
 
-/* How many columns more are worth while: as many as fill the panels. */
+/* Number of additional columns: as many as fill the panels. */
 TB_CARD int choose_cutoff(const vote *box, int extra)
 {
     int cutoff = BUCKETS;

@@ -82,7 +82,7 @@ TB_CARD void eliminate_panel(tb_real *tile, int from, const tb_real *pivots, tb_
 
 /* to = sign a b for 8 x 8 parts `index`, index + WARPS, ... of a rows x columns matrix, by all
  * warps;
- * a row-major, b as warp_product wants it */
+ * a row-major, b in the layout of warp_product */
 TB_CARD __forceinline__ void parts_product(tb_real *to, const tb_real *a, const tb_real *b, int bc,
                                            int bt, int rows, int columns, int depth, tb_real sign)
 {

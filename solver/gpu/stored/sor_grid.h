@@ -196,8 +196,8 @@ TB_CARD void load_squares(const tb_gpu_stored *s, const sor_extent *e, sor_memor
     load_square(s, p * SIDE, before * SIDE, m->below, thread);
 }
 
-/* Ends an iteration: tells the owners, and stores in `last`, whether it was the last. First
- * warp. */
+/* Ends an iteration: signals the owners whether it was the last, and stores that in
+ * `last`. First warp. */
 TB_CARD void end_iteration(const tb_gpu_stored *s, sor_memory *m, bool moved, int made)
 {
     const bool any = __ballot_sync(0xffffffffu, moved) != 0;

@@ -67,7 +67,7 @@ typedef struct hull_run {
 } hull_run;
 
 /* Copies the facets out. May leave by longjmp from within qhull:
- * it owns nothing but what *facets holds. */
+ * only *facets owns memory. */
 static void copy_facets(hull_run *run)
 {
     qhT *qh = &run->qh;

@@ -20,7 +20,7 @@ enum {
 #define LOCAL_SIGNATURE     0x04034b50u
 #define DIRECTORY_SIGNATURE 0x02014b50u
 #define END_SIGNATURE       0x06054b50u
-#define WIDE                0xffffffffu /* the number stands in a 64-bit record */
+#define WIDE                0xffffffffu /* the number is in a 64-bit record */
 
 typedef struct archive_entry {
     size_t packed_at, packed_size, size;

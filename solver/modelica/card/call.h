@@ -1,4 +1,4 @@
-/* A call on the card: the kernels that are loaded for it, and what it holds there. */
+/* A call on the card: its loaded kernels and its device memory. */
 #ifndef TB_MODELICA_CALL_H
 #define TB_MODELICA_CALL_H
 

@@ -96,7 +96,7 @@ tb_status tb_mo_driver(mo_driver **driver, tb_error *error)
     return TB_OK;
 }
 
-/* the first line of the compiler's log that tells an error */
+/* the first line of the compiler's log with an error */
 static tb_status tell_log(const mo_driver *d, cu_handle program, tb_error *error)
 {
     size_t size = 0;

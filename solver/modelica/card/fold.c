@@ -40,7 +40,7 @@ static void emit_terms(mo_emit *e, const mo_function *f, const mo_kernel *k)
     tb_mo_print(text, "    }\n    __syncthreads();\n");
 }
 
-/* v := v + term, with the term as a variable behind those of the function */
+/* v := v + term, with the term as a variable after the function's variables */
 static void emit_sum(mo_emit *e, const mo_function *f, const mo_fold *fold, int32_t q)
 {
     const int32_t v = fold->variable[q], term = f->count + q;
@@ -96,7 +96,7 @@ static const struct {
     const char *name, *type, *start, *expression;
 } JOINS[MO_JOINS] = {
     {"mo_join_sum", "double", "0", "p + q"},
-    /* a part that is no number yet, or none of whose terms is, gives way */
+    /* a partial result that is still NaN is replaced by the other one */
     {"mo_join_min", "double", "0 * MO_HUGE", "q < p || p != p ? q : p"},
     {"mo_join_max", "double", "0 * MO_HUGE", "q > p || p != p ? q : p"},
     {"mo_join_low", "mo_int", "9223372036854775807LL", "q < p ? q : p"},

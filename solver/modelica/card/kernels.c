@@ -81,7 +81,7 @@ bool *tb_mo_find_assigned(const mo_s *loop, int32_t count)
     return assigned;
 }
 
-/* the same of a sweep: its iterator, and what its nests assign; the host sets the others */
+/* the same of a sweep: its iterator and the variables its nests assign; the host sets the rest */
 static bool *find_assigned_by_parts(const mo_s *loop, int32_t count)
 {
     bool *assigned = clear_assigned(count);

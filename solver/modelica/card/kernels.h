@@ -49,10 +49,11 @@ void tb_mo_find_product(const mo_function *f, mo_kernel *kernel);
 /* The kernels t0, u0, ... of a product, by tiles in shared memory, beside k0: those by tensor cores for a
  * function whose sums may be reordered, if the card has them. */
 void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
-/* The kernel r0 of a reduction; its results stand behind the failure. */
+/* The kernel r0 of a reduction; its results follow the failure in memory. */
 void tb_mo_emit_fold(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
-/* The kernel k0 of a reduction side by side: parts of MO_BRANCHES rounds each. And what joins
- * parts: functions, and the kernels g0, g1, ... of one block that join them to a result. */
+/* The kernel k0 of a parallel reduction: partial results over MO_BRANCHES rounds each. Joins of
+ * partial results: functions, and the kernels g0, g1, ... of one block that join them to a
+ * result. */
 void tb_mo_emit_parallel(mo_emit *e, const mo_function *f, const mo_kernel *kernel);
 void tb_mo_emit_joins(mo_text *text, unsigned joins);
 /* The join of a reduction v + x, min(v, x) or max(v, x). */
@@ -71,7 +72,7 @@ void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *kernel, 
 tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, mo_text *text,
                           tb_error *error);
 
-/* Texts of kernels, of which equal ones are kept once: merge.c. */
+/* Texts of kernels; equal texts are kept once: merge.c. */
 typedef struct mo_merge {
     mo_text *text; /* of all kernels, with numbers for the variables and for @ */
     int32_t count, capacity;
@@ -81,8 +82,9 @@ typedef struct mo_merge {
 int32_t tb_mo_merge(mo_merge *merge, const mo_text *own);
 void tb_mo_merge_end(mo_merge *merge);
 
-/* A failure on the card: its key is launch, round, then place and kind; smaller is earlier. Behind the
- * key stand a lock, and what, a and b of MO_FAIL; from MO_RESULT_WORD on, the results of a reduction. */
+/* A failure on the card: its key is launch, round, then place and kind; smaller is earlier. A lock
+ * and the values what, a and b of MO_FAIL follow the key; the results of a reduction begin at
+ * MO_RESULT_WORD. */
 enum { MO_KIND_BITS = 4, MO_PLACE_BITS = 21, MO_ROUND_BITS = 31 };
 _Static_assert(MO_RESULT_WORD + MO_FOLDS <= MO_FAULT_WORDS, "results stand behind the failure");
 

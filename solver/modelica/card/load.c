@@ -99,7 +99,7 @@ static bool load_cached(mo_driver *driver, mo_loaded *loaded, const char *path)
     return good;
 }
 
-/* Compiles a text, or takes what was made of it before, and loads it. */
+/* Loads the module of a text, compiled now or taken from the cache. */
 static tb_status load_code(mo_driver *driver, mo_loaded *loaded, const char *text,
                            const tb_function_options *options, tb_error *error)
 {

@@ -34,7 +34,7 @@ const char *tb_mo_type_name(mo_build *b, mo_type type, int32_t rank)
 
 mo_x *tb_mo_x(mo_build *b, mo_x_op op, mo_base base, mo_place place)
 {
-    static mo_x none; /* stands in when memory is refused: the source has failed */
+    static mo_x none; /* substitute when memory is refused: the source has failed */
     mo_x *x = TB_ARENA_ZEROED(b->arena, mo_x, 1);
     if (x == NULL) {
         tb_mo_fail_as(b->source, TB_RESOURCE_EXHAUSTED, place,

@@ -386,7 +386,7 @@ static void mo_yyerror(mo_place *location, void *scanner, mo_scan *scan, const c
     tb_mo_fail(S, *location, "%s", text);
 }
 
-/* "unexpected 'end', expected ';' or 'then'": a short list of what may stand there, or the kind. */
+/* "unexpected 'end', expected ';' or 'then'": a short list of allowed tokens, or the kind. */
 static int yyreport_syntax_error(const yypcontext_t *context, void *scanner, mo_scan *scan)
 {
     enum { MOST = 5, ALL = 80 };

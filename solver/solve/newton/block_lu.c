@@ -188,9 +188,8 @@ TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, in
  * diagonal (Crout). A step of the elimination therefore writes only the pivot's row and the
  * entries that it eliminates. */
 
-/* Of the largest number's size from where on a diagonal number is good enough in a matrix of one
- * node:
- * so its rows mostly stay where their order fills nothing. */
+/* Share of the largest number above which a diagonal entry is accepted as pivot in a matrix of one
+ * node, so that its rows mostly keep the order that causes no fill. */
 #define GOOD_PIVOT TB_R(0.1)
 
 /* Row of the pivot for column k: the largest by its row's largest number, of equal ones the first;
@@ -198,7 +197,7 @@ TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, in
 TB_STATIC int32_t find_pivot(const tb_real *a, int32_t n, int32_t k, const tb_real *scale,
                              tb_real good)
 {
-    enum { FEW_ROWS = 16 }; /* to ask the other lanes takes as long as so many */
+    enum { FEW_ROWS = 16 }; /* up to this, one lane is as fast as a reduction over all lanes */
     const bool alone = n - k <= FEW_ROWS || tb_team_lanes() == 1;
     const int32_t step = alone ? 1 : tb_team_lanes();
     int32_t pivot = k;

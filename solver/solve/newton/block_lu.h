@@ -11,8 +11,8 @@
 
 #include "base/base.h"
 
-/* Numbers beyond this are refused, as soon as so many are seen to come: 1 GiB of doubles, a minute
- * to factor. */
+/* A factorization with more numbers than this is refused as soon as its analysis exceeds the bound:
+ * 1 GiB of doubles, a minute to factor. */
 enum { TB_BLOCK_LU_NUMBERS = 1 << 27 };
 
 /* Where two nodes couple: CSR over nodes, symmetric, any order, self allowed. */
@@ -53,7 +53,7 @@ TB_EXTERN tb_status tb_block_lu_dense(tb_block_lu *lu, int32_t rows, tb_arena *a
 #define tb_block_lu_shrink TB_SYMBOL(tb_block_lu_shrink)
 TB_EXTERN void tb_block_lu_shrink(tb_block_lu *lu, int32_t rows);
 
-/* Bytes that tb_block_lu_single_node needs for a matrix of one node, with numbers of so many
+/* Bytes that tb_block_lu_single_node needs for a matrix of one node, with numbers of `real`
  * bytes. */
 TB_FN size_t tb_block_lu_dense_bytes(int32_t rows, size_t real)
 {

@@ -1,4 +1,4 @@
-/* The slopes of the projections: what Newton needs of a contact law beside the law itself.
+/* The slopes of the projections: the part of a contact law that only Newton needs.
  *
  * For x = prox(z) of a block, an element of the generalized Jacobian D = dx/dz (Clarke; Alart and
  * Curnier, CMAME 92, 1991), rows x rows, row-major. Friction's set scales with the new normal

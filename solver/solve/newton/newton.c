@@ -400,11 +400,11 @@ TB_STATIC tb_status newton_look_at_rounding(tb_newton *it)
     return status;
 }
 
-/* Whether rounds still gain; where they do not, sweeps on the problem itself from the best
- * impulses, a few times, fewer near what rounding leaves. One of the sweeps starts from zero:
- * links that jam have impulses that cancel each other, a warm start carries them from step to step
- * and lets them grow, and at 1e10 N s their rounding alone exceeds the tolerance. False: there is
- * nothing left to try. */
+/* Decides whether to continue. When rounds no longer reduce the residual, sweeps on the problem
+ * itself start from the best impulses, a few times, and fewer times near rounding. One of the
+ * sweeps starts from zero: links that jam have impulses that cancel each other, a warm start
+ * carries them from step to step and lets them grow, and at 1e10 N s their rounding alone exceeds
+ * the tolerance. *go_on is false when no fallback is left. */
 TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
 {
     *go_on = true;
@@ -432,8 +432,8 @@ TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
     return status;
 }
 
-/* The first epsilon: an error goes with the square root, so that a warm start is not pulled away
- * from what is nearly right, and a cold one begins with what always contracts. */
+/* The first epsilon is the square root of the residual: a weak term keeps a good warm start in
+ * place, and a strong one makes a cold start contract. */
 TB_STATIC tb_real first_epsilon(double residual)
 {
     const tb_real root = TB_R(sqrt(residual));

@@ -16,8 +16,8 @@
 
 #include "base/team.h"
 
-enum { MOST_VECTORS = 3 }; /* as many as a factorization costs */
-/* a weaker pull wants more vectors than that */
+enum { MOST_VECTORS = 3 }; /* together they cost about as much as a factorization */
+/* a weaker pull needs more vectors than that */
 static const double LEAST_WEIGHT = 1e-6;
 /* of the chosen weight: a weaker proximal term serves as well */
 static const double LEAST_WEIGHT_RATIO = 0.1;

@@ -94,7 +94,7 @@ TB_EXTERN bool tb_newton_is_elastic(const tb_problem *problem);
 TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution);
 
 /* Steps from the sets of the last solve. *ended: the tolerance is reached, and all of `solution` is
- * filled but its solver and its work. Else the best impulses and their residual stand in `it`. */
+ * filled but its solver and its work. Else `it` holds the best impulses and their residual. */
 #define tb_newton_from_sets TB_SYMBOL(tb_newton_from_sets)
 TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
                                         tb_solution *solution, bool *ended);

@@ -222,9 +222,9 @@ TB_CALLED void count_or_list(const tb_newton_system *system, int32_t nodes, int3
     tb_team_sync();
 }
 
-/* Few dofs; or more of them, where blocks reach over a large part of these, so that order would
- * spare little: trees with long chains, not piles of bodies. The last dof comes first: elimination
- * from the leaves of trees fills nothing. */
+/* Few dofs; or more of them, if blocks reach over a large part of these, so that an ordering saves
+ * little: trees with long chains, not piles of bodies. The last dof comes first: elimination from
+ * the leaves of trees causes no fill. */
 TB_STATIC bool is_one_node(const tb_newton_system *system)
 {
     const int32_t dofs = system->problem->number_of_dofs;

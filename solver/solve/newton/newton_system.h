@@ -4,9 +4,8 @@
  *
  *     w dlambda + D (G + E) dlambda = w f,
  *
- * with w > 0 one number a block, D the slopes of the projections and f what the impulses lack. Open
- * contacts have D = 0 and drop out. In the given form the rows of the others are the system, a node
- * a block. In the factorized form, where G = Y'Y, the change of the whitened velocity ds = Y
+ * with w > 0 one number a block, D the slopes of the projections and f = prox - lambda. Open contacts
+ * have D = 0 and drop out. In the given form the rows of the others are the system, a node a block. In the factorized form, where G = Y'Y, the change of the whitened velocity ds = Y
  * dlambda is the unknown and the bodies are the nodes:
  *
  *     (1 + Y D' Y') ds = Y f',   dlambda = f' - D' Y' ds,

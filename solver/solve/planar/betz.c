@@ -23,7 +23,7 @@
 
 enum { BETZ_FIRST_CHECK = 8, BETZ_MOST_RESTARTS = 10, BETZ_GRAIN = 256 };
 static const double BETZ_OMEGA = 0.5;
-/* Impulses of zero have a natural map of at most |c|; a residual well above it is no slow solve. */
+/* Impulses of zero have a natural map of at most |c|; a residual well above it means divergence. */
 static const double BETZ_DIVERGED = 4;
 
 TB_STATIC tb_status betz_check(const tb_problem *problem, const tb_solve_options *o)

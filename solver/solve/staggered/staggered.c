@@ -160,9 +160,9 @@ TB_STATIC tb_real largest_normal(const tb_staggered *it)
     return TB_R(tb_team_largest(own));
 }
 
-/* Limits from the normals, and the set that they predict (Litven 3.8): a bound holds where the last
- * friction, moved on by what pulls at it, goes beyond. A contact without a normal impulse is held
- * at no friction. */
+/* Limits from the normals, and the set that they predict (Litven 3.8): a bound is active where the
+ * last friction impulse, after a Jacobi step, exceeds it. A contact without a normal impulse is
+ * held at zero friction. */
 TB_STATIC void limit_friction(tb_staggered *it)
 {
     tb_staggered_program *part = &it->friction;

@@ -10,7 +10,7 @@
 #include "solve/solve.h"
 
 enum { FIRST_ROUND = 100 }; /* iterations; every round is twice as long as the last */
-/* Impulses of zero have a residual of at most 1; one well above it is no slow solve. */
+/* Impulses of zero have a residual of at most 1; a residual well above it means divergence. */
 static const double DIVERGED_RESIDUAL = 4;
 
 typedef struct card_solve {

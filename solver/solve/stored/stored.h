@@ -47,7 +47,7 @@ struct tb_prox_system {
     double *mu;         /* contacts */
 };
 
-/* OK, or RESOURCE_EXHAUSTED where the machine has not so much memory left. */
+/* OK, or RESOURCE_EXHAUSTED if the machine has less free memory. */
 tb_status tb_stored_check_memory(double bytes, const char *what, tb_error *error);
 
 /* The system of a problem of contacts; the contract of tb_prox_system_of_problem. */

@@ -3,7 +3,7 @@
  * colours.
  *
  * Colours are first-free in the order of the blocks (his rigid solver), balanced, or first-free with
- * small ones merged into an unsafe colour (relaxed). Within a safe colour no block reads what another
+ * small ones merged into an unsafe colour (relaxed). Within a safe colour no block reads another's
  * writes; blocks of the unsafe colour see the impulses before it, and their changes are added in the
  * order of the blocks. The measure of a sweep is summed in the order of the chunks. So bytes do not
  * depend on the number of threads. All else is as in sor. */

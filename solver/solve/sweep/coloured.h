@@ -184,7 +184,7 @@ TB_LANE void tb_contact_local(const tb_contact_frame *f, bool round, const tb_un
     g[3] = g[1], g[6] = g[2], g[7] = g[5];
 }
 
-/* One contact as tb_update_coulomb wants it; g of a round contact is not asked for. */
+/* One contact in the form of tb_update_coulomb, which does not read g of a round contact. */
 TB_LANE tb_sweep_block tb_contact_block(const tb_coloured *s, bool round, int32_t i, tb_real mu,
                                         tb_real over_normal, tb_real over_friction, tb_real omega)
 {

@@ -138,7 +138,7 @@ TB_STATIC void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
 }
 
 /* Gives each point of a pair its part of the change that it needs. False if the pair bears its
- * load already. `changes` has space for the points, visible to all lanes. */
+ * whole load. `changes` has space for the points, visible to all lanes. */
 TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end, tb_real *changes)
 {
     tb_real load = 0, change = 0;

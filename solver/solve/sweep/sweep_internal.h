@@ -64,7 +64,7 @@ struct tb_sweeper {
     const tb_colours *colours; /* NULL: blocks in their order */
 };
 
-/* Blocks of so many columns at most have their dofs listed on devices. */
+/* Most columns of a block whose dofs are listed on devices. */
 enum { TB_LISTED_COLUMNS = 64 };
 
 /* One sweep over all blocks, in the sweeper's storage: moves lambda (and s). Returns the squared

@@ -80,7 +80,7 @@ typedef struct tb_large_memory {
     tb_vec3 slip;
 } tb_large_memory;
 
-/* Of a contact beside its rows. */
+/* Data of a contact in addition to its rows. */
 typedef struct tb_large_point {
     tb_vec3 position;
     tb_real gap, bias;

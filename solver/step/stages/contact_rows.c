@@ -141,9 +141,9 @@ TB_STATIC bool moreau_skips(const tb_world *w, const tb_contact_timing *timing,
     return tb_contact_moreau_skips(timing, c->gap, thin, before);
 }
 
-/* Friction of the last step along a contact's tangents where impulses have more digits than
- * directions: the two along these that come nearest to what it was, so that tangents which are a
- * rounding off unit length, or turn by their last bits, leave it as it is. */
+/* Friction of the last step along a contact's tangents, in case impulses have more digits than
+ * directions: the pair along these that comes nearest to its old value, so that tangents a rounding
+ * off unit length, or turned by their last bits, leave it unchanged. */
 TB_STATIC void keep_friction(const tb_world *w, const tb_world_contact *c,
                              const tb_contact_record *record, int32_t row)
 {
@@ -335,8 +335,8 @@ TB_STATIC double free_speed(const tb_world_contact *c, const directions *k, cons
 }
 
 /* A normal along which neither body can move: m/s for unit velocity of a dof, and the share of the
- * tangents' largest number, below which it is rounding. Impulses along it would do nothing but bear
- * any friction. */
+ * tangents' largest number below which the value is rounding. Impulses along such a normal would
+ * have no effect except to permit any friction. */
 #define UNREACHABLE_M     tb_max((tb_real)1e-9, 8 * TB_REAL_EPSILON)
 #define UNREACHABLE_SHARE tb_sqrt(TB_REAL_EPSILON)
 

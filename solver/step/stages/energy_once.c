@@ -2,8 +2,9 @@
  *
  * With the mass matrix and the directions of its rows held fixed, a step changes the kinetic energy
  * by exactly the work that its impulses do at the mean velocity (u0 + u1) / 2. The account sorts
- * that work by what pushes. The rest of a step's change of energy is its discretization error: of
- * second order in dt, and larger only where a motion is no longer resolved. */
+ * that work by the source of the impulse. The rest of a step's change of energy is its
+ * discretization error: of second order in dt, and larger only where a motion is no longer
+ * resolved. */
 #include <math.h>
 #include <string.h>
 
@@ -428,10 +429,10 @@ TB_CALLED double tendon_error(const tb_world *w, double turn)
     return error;
 }
 
-/* The largest discretization error that a step from `begin` to `end` may have, J. pushed: what the
- * rows change of the velocity, which the Coriolis terms do not know of. works: J, the sum of the
- * magnitudes of what pushes: its directions turn with the bodies too. tendons: J, of
- * tendon_error. */
+/* The largest discretization error that a step from `begin` to `end` may have, J. pushed: the
+ * change of velocity by the rows, which the Coriolis terms do not contain. works: J, the sum of the
+ * magnitudes of all works, because the directions of forces turn with the bodies too. tendons: J,
+ * of tendon_error. */
 TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end,
                              const world_motion *pushed, double works, double tendons)
 {

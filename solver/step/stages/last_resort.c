@@ -25,7 +25,7 @@ enum { DESCENT_SWEEPS = 100 };
 typedef struct descent {
     const tb_problem *problem;
     tb_real *lambda;
-    const tb_real *normals; /* rows: friction's bounds are those of these impulses; NULL: none */
+    const tb_real *normals; /* rows: normal impulses that bound friction; NULL: no friction */
     double *s;              /* dofs, Y lambda */
     double largest, change; /* impulse and change of the last sweep */
 } descent;

@@ -30,7 +30,7 @@
 /* A contact whose normal row is less than this share of its tangent rows has the compliance of
  * one at that share: a motion along it would be large elsewhere. */
 #define RECOVERY_LEAST_REACH ((tb_real)0.01)
-/* Of the motion asked for: a row that gets less is a fault. */
+/* Share of the requested motion below which a row is a fault. */
 #define RECOVERY_LEAST_SHARE ((tb_real)0.02)
 /* The speed of a dof (rad/s or m/s) over that of recovery (m/s) is no more: an ill-conditioned row
  * asks for more, and a large motion meets contacts that the step has not seen. */

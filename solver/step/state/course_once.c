@@ -13,7 +13,7 @@ TB_STATIC void copy_numbers(double *to, const double *from, int32_t count)
     TB_EACH (i, count) to[i] = from[i];
 }
 
-/* ---- telling ---- */
+/* ---- recording ---- */
 
 #ifdef TB_DEVICE
 /* Poses of a course reach a card normalised: the processor has done it, in double. */

@@ -61,7 +61,7 @@ TB_TEAM_FN tb_real edge_separation(const tb_real *q, const tb_vec3 *t, const tb_
     return s / tb_sqrt(length2);
 }
 
-/* Whether a face of either box tells by itself that they are farther apart than the margin, with the
+/* Whether a face of either box alone shows that they are farther apart than the margin, with the
  * arithmetic of find_faces. */
 TB_FN bool warp_boxes_apart(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin)
 {

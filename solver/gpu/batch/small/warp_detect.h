@@ -148,7 +148,7 @@ TB_STATIC int32_t warp_find_pairs(warp_keep *keep, const warp_sight *sight)
 
 /* ---- points ---- */
 
-enum { WARP_NO_POINTS = 255 /* only the general kernel can tell */ };
+enum { WARP_NO_POINTS = 255 /* only the general kernel can decide */ };
 
 /* Points of a pair with a plane. */
 TB_STATIC int32_t plane_points(const tb_posed_shape *plane, const tb_posed_shape *other,

@@ -450,7 +450,7 @@ TB_FN tb_vec3 warp_slip(tb_vec3 tangent1, tb_vec3 tangent2, tb_real impulse1, tb
     return tb_v3_add_scaled(tb_v3_scale(tangent1, impulse1), tangent2, impulse2);
 }
 
-/* Contacts of the state; more than the warp holds are those of a step that it could not make. */
+/* Contacts of the state; more than the warp holds come from a step of the general kernels. */
 TB_STATIC void take_contacts(warp_keep *keep)
 {
     const tb_state *state = keep->state;

@@ -1,6 +1,6 @@
 /* A launch of the kernel of small worlds: tables of each model, then all steps of each world (step_warp.cu).
  *
- * The tables of a model stand in the arena of one world that has it: the first one among the first 32
+ * The tables of a model lie in the arena of one world that has it: the first one among the first 32
  * worlds, or else the world itself. A kernel of its own makes them before the steps, so that the steps
  * do not carry the code. */
 #ifndef TB_GPU_WARP_KERNEL_H
@@ -59,7 +59,7 @@ TB_STATIC void choose_next_of_all(tb_gpu_world *world)
     tb_team_sync();
 }
 
-/* Whether the course wants to know of each step. */
+/* Whether the course records each step. */
 TB_STATIC bool records(const tb_course *course)
 {
     return course->steps > 0 && (course->q || course->touches || course->certificates);
@@ -120,7 +120,7 @@ TB_STATIC tb_status take_world(const tb_gpu_launch *launch, tb_gpu_world *world,
     return status;
 }
 
-/* Bytes of the arena that the tables want behind the saved steps of worlds. */
+/* Bytes of the arena for the tables, which follow the saved steps of worlds. */
 TB_STATIC size_t warp_arena_peak(const tb_gpu_launch *launch, int32_t slot)
 {
     const size_t least = WARP_ARENA_BYTES;

@@ -13,7 +13,7 @@
  * a null space of Y'; the next step is then extended to the first impulse that becomes zero.
  *
  * Lanes hold blocks in the judgement, dofs in the sweeps, and parts of rows of the system in its
- * elimination. The start is judged first: a warm start that stands costs one judgement. Residuals are
+ * elimination. The start is judged first: an accepted warm start costs one judgement. Residuals are
  * in double for any working precision. */
 #ifndef TB_GPU_WARP_SOLVE_H
 #define TB_GPU_WARP_SOLVE_H
@@ -39,7 +39,7 @@ typedef struct TB_ALIGNED(16) warp_quad {
  * banks differ, because its size is odd by 16 bytes in float. */
 typedef struct TB_ALIGNED(16) warp_item {
     union {
-        tb_real y[3][WARP_COLUMNS]; /* whitened rows; those that it has not are zero */
+        tb_real y[3][WARP_COLUMNS]; /* whitened rows; absent rows are zero */
         warp_quad part[3][WARP_PARTS];
     };
     warp_quad k[3];   /* K of the round, row-major */

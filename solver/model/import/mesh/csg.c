@@ -2,7 +2,7 @@
  * translate, rotate, scale and mirror besides. See mesh_file.h.
  *
  * A module with children combines them: difference takes the others from the first, intersection
- * keeps what all share, every other module unites them. Inside of linear_extrude the flat modules
+ * keeps the common part, every other module unites them. Inside of linear_extrude the flat modules
  * (square, circle, polygon) become prisms of its height at once: the union, difference or
  * intersection of prisms is the prism of that of their outlines. */
 #include "base/budget.h"
@@ -117,7 +117,7 @@ static void add_row(reader *r, value *v)
     v->rows[v->number_of_rows++] = v->count;
 }
 
-/* A number, a word that stands for one, or a list; lists of lists to a depth of 2. */
+/* A number, a word that names one, or a list; lists of lists to a depth of 2. */
 static void read_value(reader *r, value *v, int depth)
 {
     char text[WORD];
@@ -207,7 +207,7 @@ static double number(const arguments *a, const char *name, int32_t place, double
     return v != NULL && v->count > 0 ? v->numbers[0] : usual;
 }
 
-/* `count` numbers; a single number stands for all of them. */
+/* `count` numbers; a single number applies to all of them. */
 static void numbers(const arguments *a, const char *name, int32_t place, int32_t count, double *x)
 {
     const value *v = argument(a, name, place);

@@ -17,7 +17,7 @@ typedef struct place {
 typedef struct closing {
     tb_csg_pool *pool;
     place *places;   /* used vertices by x */
-    int32_t *one_of; /* vertices: the one that stands for it */
+    int32_t *one_of; /* vertices: representative of each */
     int32_t count;
     int32_t *loop, *spare; /* one polygon with corners on its edges */
     int32_t loop_capacity, spare_capacity;

@@ -70,7 +70,7 @@ static tb_vec3 vertex(const tb_csg_pool *p, int32_t v)
     return tb_v3_load(p->vertices + 3 * (size_t)v);
 }
 
-/* Distance from a plane, m; 0 for what lies on it. */
+/* Distance from a plane, m; rounded to 0 on the plane. */
 static double side(const tb_csg_pool *p, int32_t plane, bool flipped, int32_t v)
 {
     const double *n = p->planes + 4 * (size_t)plane, *x = p->vertices + 3 * (size_t)v;

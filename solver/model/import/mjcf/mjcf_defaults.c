@@ -2,9 +2,8 @@
  *
  * A class inherits from the enclosing class, the outermost is "main". Instead of filling a dummy
  * element for every class, the importer reads an element through the list of its sources,
- * weakest first: the defaults of its class from the root down, then itself. A list of numbers
- * given in part replaces the front part only, which is what copying defaults and overwriting
- * them comes to. */
+ * weakest first: the defaults of its class from the root down, then itself. A list of numbers given
+ * in part replaces the front part only, as if defaults were copied and overwritten. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ static const char *const DEFAULT_TAGS =
     "default mesh material texture joint geom site camera light pair equality tendon general motor "
     "position velocity intvelocity damper cylinder muscle adhesion pid orientation dcmotor plugin";
 
-/* Notes the children of a class that are no classes themselves. Elements walk through them alone:
+/* Notes the children of a class that are not classes themselves. Elements walk through them alone:
  * a class may hold a million others. */
 static tb_status note_settings(mjcf *m, mjcf_class *class)
 {

@@ -1,11 +1,11 @@
 /* Gain, bias and activation of MJCF actuators: one general form and its shortcuts.
  *
- * All kinds share one actuator in each default class. A general element changes what it says and
- * leaves the rest; a shortcut sets gain, bias and activation, and builds on what it finds if that
- * came from its own kind or from a general element. Where the class's last word was another
- * shortcut, it looks for such a find in the classes around, outwards, and else starts anew. A
- * damping ratio is kept as a positive bias[2], as MuJoCo keeps it. These rules follow the
- * measured behaviour of MuJoCo 4.0. */
+ * All kinds share one actuator in each default class. A general element changes its own attributes
+ * and leaves the rest. A shortcut sets gain, bias and activation, and extends the class's values if
+ * these came from its own kind or from a general element. If another shortcut set them last, it
+ * takes the nearest outer class with suitable values, or else the initial values. A damping ratio
+ * is kept as a positive bias[2], as MuJoCo keeps it. These rules follow the measured behaviour of
+ * MuJoCo 4.0. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* MJCF geoms: the shapes of bodies.
  *
- * A geom that touches nothing and weighs nothing is there to be looked at and is left out with its
- * mesh, unless the caller wants visuals: robot models carry large meshes of that kind. */
+ * A geom without contact and mass is visual only and is left out with its mesh, unless the caller
+ * asks for visuals: robot models carry large meshes of that kind. */
 #include <string.h>
 
 #include "base/file.h"
@@ -385,7 +385,7 @@ static tb_status set_constants(mjcf *m, const xmlNode *node, int32_t first, int3
     return TB_OK;
 }
 
-/* Texts for all geoms come before those for one, wherever they stand. */
+/* Texts for all geoms come before those for one, wherever they are in the file. */
 tb_status mjcf_read_volume_constants(mjcf *m)
 {
     static const char PREFIX[] = "volume_law";

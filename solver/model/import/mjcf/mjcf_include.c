@@ -2,7 +2,7 @@
  *
  * A file is looked for in the folder of the main file, then in that of the file that names it. No
  * file is taken twice, so cycles end and nothing multiplies. Afterwards the assembled tree is
- * checked once for what holds everywhere: its depth, and that nothing in it is NaN or infinite. */
+ * checked once as a whole: its depth, and that nothing in it is NaN or infinite. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Reflected inertias, for what MJCF gives by time constants and damping ratios.
+/* Reflected inertias, for quantities that MJCF gives by time constants and damping ratios.
  *
  * A joint's springdamper and a servo's dampratio need 1 / (J M^-1 J'), the inertia that a force
  * along J feels, with M the mass matrix of the described pose. The scene as read so far is compiled

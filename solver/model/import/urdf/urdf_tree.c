@@ -39,7 +39,7 @@ static tb_status hang_links(urdf *u)
     return TB_OK;
 }
 
-/* There must be a root. Several, each with its own tree, are no robot of ROS but are read. */
+/* There must be a root. Several, each with its own tree, are not a ROS robot but are read. */
 static tb_status check_roots(urdf *u)
 {
     int32_t first = -1;
@@ -60,8 +60,8 @@ static tb_status check_roots(urdf *u)
                        u->links[0].name);
 }
 
-/* Fills `order` breadth first, children in the order of the file. A tree so deep that a recursion
- * would not come back is no trouble. */
+/* Fills `order` breadth first, children in the order of the file. It does not recurse, so a deep
+ * tree cannot overflow the stack. */
 static tb_status order_links(urdf *u)
 {
     const size_t n = (size_t)u->number_of_links;

@@ -19,7 +19,7 @@ typedef struct tb_guard {
 typedef struct tb_channel {
     pthread_mutex_t lock;
     pthread_cond_t filled, emptied;
-    tb_guard *guard; /* told of each message; NULL: none. Borrowed */
+    tb_guard *guard; /* notified of each message; NULL: none. Borrowed */
     size_t size;     /* bytes of a message */
     int32_t capacity, first, count;
     unsigned char *slots; /* capacity x size; NULL: not created */
