@@ -70,7 +70,7 @@ static const char HELP[] =
     "  ready grpc=HOST:PORT http=HOST:PORT\n"
     "SIGTERM and SIGINT drain: calls in flight finish, sessions are saved; a second one ends at\n"
     "once. SIGHUP reads configuration and keys again. Exit codes: 0 fine, 1 it could not start,\n"
-    "2 wrong command line or configuration, 3 the device was lost, 4 draining took too long,\n"
+    "2 wrong command line or configuration, 3 the last card was lost, 4 draining took too long,\n"
     "5 sessions could not be saved.\n"
     "\n"
     "Examples\n"

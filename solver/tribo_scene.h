@@ -142,7 +142,9 @@ typedef enum tb_shape_type {
     TB_SHAPE_HEIGHT_FIELD
 } tb_shape_type;
 
-/* Rows of a contact. At equal priority, the larger kind of the two shapes applies. */
+/* Friction of a contact. The value is the number of rows, the wire's `ContactLaw`, and the order of
+ * kinds: at equal priority, the larger kind of the two shapes applies. `tb_contact_law` makes the
+ * solver's `tb_law` of it. */
 typedef enum tb_contact_kind {
     TB_CONTACT_FRICTIONLESS = 1,
     TB_CONTACT_COULOMB = 3, /* normal and two tangents */

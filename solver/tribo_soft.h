@@ -23,14 +23,15 @@ typedef enum tb_soft_contact_method {
 /* Counts of one of the two programs of a step. */
 typedef struct tb_soft_program_counts {
     int32_t variables;      /* contacts, or twice the contacts with an impulse */
-    int32_t half_bandwidth; /* of H */
-    int32_t free_variables; /* at the solution: the size of G */
+    int32_t half_bandwidth; /* of the program's Hessian */
+    int32_t free_variables; /* at the solution */
     int32_t iterations;     /* the most of one solve */
     int32_t solves;         /* right-hand sides */
     int32_t factorizations;
     int32_t resets;
-    int32_t warm, active; /* of the solution's active constraints, those in the first working set */
-    double residual;      /* largest relative KKT residual */
+    int32_t warm;    /* active constraints that the first working set had */
+    int32_t active;  /* constraints active at the solution */
+    double residual; /* largest relative KKT residual */
     double factor_seconds, solve_seconds, seconds;
 } tb_soft_program_counts;
 
@@ -41,17 +42,18 @@ typedef struct tb_soft_certificate {
     int32_t substeps;                   /* sum */
     double courant;                     /* largest sum over axes of |v| dt / h */
     double wave;                        /* dt over the longest stable one */
-    double smallest_volume;             /* det F */
+    double smallest_volume;             /* smallest det F; F: deformation gradient; 1: undeformed */
     double kinetic, elastic, potential; /* J, at the end; potential of gravity */
     double damped;                      /* J, by the material's damping; sum */
     double contact_work; /* J, change of kinetic energy by contact and friction impulses; sum */
     double momentum[3], angular[3]; /* kg m/s; kg m^2/s about the origin; at the end */
-    /* kg m/s, of all bodies: change that neither gravity nor obstacles nor clamps explain; largest */
+    /* kg m/s, of all bodies: change that neither gravity nor obstacles nor clamped nodes explain;
+     * largest */
     double momentum_error;
-    double transport_repair; /* m/s: largest rigid velocity that keeps momentum in transport */
-    double mass_error;       /* largest |sum of masses / mass - 1| before masses are scaled */
-    int32_t contacts;        /* cells, at the end */
-    int32_t projections;     /* most of one substep */
+    double transport_repair; /* m/s: largest rigid velocity that transport adds to keep momentum */
+    double mass_error;    /* largest |sum of masses / mass - 1| before masses are scaled */
+    int32_t contacts;     /* cells, at the end */
+    int32_t projections;  /* most of one substep */
     tb_soft_program_counts normal, tangential;
     double cone_error;  /* N s, distance of impulses from Coulomb's law with the circular cone */
     double penetration; /* m, deepest at cells in contact */

@@ -8,8 +8,7 @@
 #include "ops/daemon.h"
 #include "trace/spans.h"
 
-/* Whether the method knows of the call. Leaves FRESH once, so that either the first message or the
- * cancellation comes first, and never both. */
+/* Stages of a call. It leaves FRESH once, to BEGUN (the method got a message) or CANCELLED. */
 enum { STAGE_FRESH, STAGE_BEGUN, STAGE_CANCELLED };
 
 void td_call_init(td_call *call, const td_call_transport *transport, td_server *server)
@@ -66,7 +65,7 @@ void td_call_worked(td_call *call, const char *device, int64_t queued_ns, int64_
     atomic_store_explicit(&call->work.device, device, memory_order_release);
 }
 
-/* One line for the call's span. Spans that the client does not record are lines for debugging. */
+/* One line for the call's span, of level info if the client sampled the trace, else of level debug. */
 static void log_span(const td_call *call, tb_status status, double seconds)
 {
     const td_trace *trace = &call->trace;
@@ -181,15 +180,20 @@ void td_call_dispatch(td_call *call, td_request *request)
     td_request_free(request);
 }
 
-void td_call_cancel(td_call *call)
+/* Keeps the method from a call that has not begun. False if it has begun: then the method's
+ * `cancelled` is called, if `informs`. */
+static bool keep_from_method(td_call *call, bool informs)
 {
     int stage = STAGE_FRESH;
+    if (atomic_compare_exchange_strong(&call->stage, &stage, STAGE_CANCELLED)) return true;
+    if (informs && call->method->cancelled != NULL) call->method->cancelled(call);
+    return false;
+}
+
+void td_call_cancel(td_call *call)
+{
     if (atomic_exchange(&call->gone, true)) return;
-    if (!atomic_compare_exchange_strong(&call->stage, &stage, STAGE_CANCELLED)) {
-        if (call->method->cancelled != NULL && !atomic_load(&call->finished))
-            call->method->cancelled(call);
-        return;
-    }
+    if (!keep_from_method(call, !atomic_load(&call->finished))) return;
     tb_error error = {0};
     if (td_monotonic_ns() >= call->deadline_ns)
         tb_fail(&error, TB_DEADLINE_EXCEEDED, "the deadline passed before the call began");
@@ -198,12 +202,10 @@ void td_call_cancel(td_call *call)
     td_call_finish(call, error.status, &error, 0);
 }
 
+/* Unlike a cancelled call, a refused one is answered first, so that the method hears of an end. */
 void td_call_refuse(td_call *call, const tb_error *error)
 {
-    int stage = STAGE_FRESH;
     if (atomic_load(&call->finished)) return;
     td_call_fail(call, error);
-    if (atomic_exchange(&call->gone, true)) return;
-    if (atomic_compare_exchange_strong(&call->stage, &stage, STAGE_CANCELLED)) return;
-    if (call->method->cancelled != NULL) call->method->cancelled(call);
+    if (!atomic_exchange(&call->gone, true)) keep_from_method(call, true);
 }

@@ -38,12 +38,3 @@ void td_offload(td_call *call, td_request *request, void (*work)(td_call *, td_r
     td_request_free(request);
     td_call_finish(call, status, &error, 0.1);
 }
-
-tb_status td_page_size(int32_t asked, int32_t *size, tb_error *error)
-{
-    enum { USUAL = 100, LARGEST = 1000 };
-    *size = asked == 0 ? USUAL : asked;
-    if (asked >= 0 && asked <= LARGEST) return TB_OK;
-    return tb_fail_field(error, TB_INVALID_ARGUMENT, "page_size",
-                         "page_size is %d, expected 0 to %d", asked, LARGEST);
-}

@@ -24,7 +24,4 @@ static inline void *td_call_state(td_call *call)
     return __atomic_load_n(&call->state, __ATOMIC_SEQ_CST);
 }
 
-/* The page size that a list request asks for: 0 means 100. INVALID_ARGUMENT outside of 0..1000. */
-tb_status td_page_size(int32_t asked, int32_t *size, tb_error *);
-
 #endif

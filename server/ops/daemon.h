@@ -62,7 +62,7 @@ struct td_server {
     atomic_bool ready;             /* readiness: warm and not draining */
     atomic_bool unsaved;           /* a drain could not save all sessions */
     atomic_bool draining;          /* no new sessions, no new jobs */
-    atomic_bool alive;             /* liveness: false once a device is lost */
+    atomic_bool alive;             /* liveness: false once the last card is lost */
     atomic_int solving;            /* workers that solve problem files just now */
     atomic_llong uploads_end_ns;   /* monotonic; in a drain, when uploads are cancelled */
 };

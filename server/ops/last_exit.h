@@ -1,5 +1,5 @@
-/* Exit status of the previous process over the same data folder. A lost card ends the daemon before
- * its metrics are scraped, so the next process reports the loss. */
+/* Exit status of the previous process over the same data folder. The loss of the last card ends the
+ * daemon before its metrics are scraped, so the next process reports the loss. */
 #ifndef SERVER_LAST_EXIT_H
 #define SERVER_LAST_EXIT_H
 

@@ -115,8 +115,7 @@ static tb_status set_inputs(tb_state *state, const inputs *in, int32_t w, const 
     return status;
 }
 
-/* Inputs into the worlds of the mask. Shapes and numbers are checked before anything is set; an
- * orientation of length 0 shows when it is set. */
+/* Inputs into the worlds of the mask. All inputs are checked before anything is set. */
 static tb_status apply_inputs(td_step *step, td_wire *wire)
 {
     td_session *s = step->job.session;

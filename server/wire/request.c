@@ -174,3 +174,12 @@ void *td_request_allocate(td_request *request, size_t size)
     if (taken != NULL) memset(taken, 0, size);
     return taken;
 }
+
+tb_status td_page_size(int32_t asked, int32_t *size, tb_error *error)
+{
+    enum { USUAL = 100, LARGEST = 1000 };
+    *size = asked == 0 ? USUAL : asked;
+    if (asked >= 0 && asked <= LARGEST) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, "page_size",
+                         "page_size is %d, expected 0 to %d", asked, LARGEST);
+}

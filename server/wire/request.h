@@ -27,4 +27,7 @@ tb_status td_request_create(const td_server *, const ProtobufCMessageDescriptor 
                             tb_error *);
 void *td_request_allocate(td_request *, size_t size); /* zeroed; NULL beyond the arena's bound */
 
+/* The page size that a list request asks for: 0 means 100. INVALID_ARGUMENT outside of 0..1000. */
+tb_status td_page_size(int32_t asked, int32_t *size, tb_error *);
+
 #endif

@@ -39,14 +39,14 @@ TB_FN double tb_impulse_at(const tb_real *lambda, const tb_real *fine, int32_t r
 }
 
 /* Computes the residuals of lambda plus `fine` (see tb_impulse_at), independently of the solver:
- * computes xi (rows, may be NULL to discard) in double from the problem's numbers. `s` (dofs,
- * may be NULL) receives Y lambda in the factorized form. `scratch` gives max(rows, dofs)
- * doubles. */
+ * computes xi (rows, may be NULL to discard) in double from the problem's numbers. `whitened` (dofs,
+ * may be NULL) receives Y lambda in the factorized form. `scratch` gives dofs doubles, unless
+ * `whitened` is given, and for a team also a double a block and a record a lane. */
 #define tb_problem_judge TB_SYMBOL(tb_problem_judge)
 TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda,
-                                     const tb_real *fine, tb_arena *scratch, double *s, tb_real *xi,
-                                     tb_residuals *residuals);
-/* The same of lambda alone, without s. */
+                                     const tb_real *fine, tb_arena *scratch, double *whitened,
+                                     tb_real *xi, tb_residuals *residuals);
+/* The same of lambda alone, without `whitened`. */
 #define tb_problem_residuals TB_SYMBOL(tb_problem_residuals)
 TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
                                          tb_arena *scratch, tb_real *xi, tb_residuals *residuals);

@@ -2,23 +2,25 @@
  *
  *     xi = G lambda + E lambda + c,     per block:  lambda = prox_C(lambda - r xi)  for any r > 0
  *
- * with lambda the impulses, xi = gamma+ + e gamma- (plus gap terms), G the Delassus matrix, E a
+ * with lambda the impulses, xi = gamma+ + e gamma- (plus gap terms; gamma- and gamma+ the relative
+ * velocities before and after the step, e the restitution), G the Delassus matrix, E a
  * diagonal compliance (zero for contacts; a servo's 1 / (dt (k dt + d))), and C the law's set
  * (Nützi 4.34).
  *
  * G comes in one of two forms.
- * Factorized: G = Y' Y with Y = L^-T W where M = L' L (or Y = M^-1/2 W). Each block's rows touch a
- * few contiguous runs of dofs, and Y has the sparsity of W because L is sparse along the kinematic
- * chains. A sweep keeps the whitened velocity s = Y lambda (dofs): a row's xi is
+ * Factorized: G = Y' Y with Y = H^-T W where M = H' H (step/dynamics/dynamics.h). Each block's rows
+ * touch a few contiguous runs of dofs, and Y has the sparsity of W because H is sparse along the
+ * kinematic chains. A sweep keeps the whitened velocity s = Y lambda (dofs): a row's xi is
  * Y_row . s + E lambda + c, an update adds Y_row dlambda. One array replaces both W and M^-1 W and
  * halves the memory traffic. Given: G itself from a file, dense or sparse, symmetric or not.
  *
- * Everything is in working precision. The problem borrows all its arrays. */
+ * Arrays are in working precision (tb_real). The problem borrows them all. */
 #ifndef TB_PROBLEM_H
 #define TB_PROBLEM_H
 
 #include "base/base.h"
 
+/* The laws with friction are those from PLANAR to ROLLING (tb_law_has_friction). */
 typedef enum tb_law {
     TB_LAW_UNILATERAL, /* 1 row: lambda >= 0 (frictionless contact, limit) */
     TB_LAW_PLANAR,     /* 2 rows: normal, tangent; |lambda_t| <= mu lambda_n */
@@ -32,6 +34,11 @@ typedef enum tb_law {
     TB_LAW_BILATERAL, /* 1 to 6 rows: lambda free, xi = 0 */
     TB_LAW_BOX        /* 1 row: lower <= lambda <= upper (dry friction, motor with force limit) */
 } tb_law;
+
+TB_FN bool tb_law_has_friction(int32_t law)
+{
+    return law >= TB_LAW_PLANAR && law <= TB_LAW_ROLLING;
+}
 
 /* "coulomb", "box", ... */
 TB_EXTERN const char *tb_law_name(int32_t law);
@@ -93,7 +100,7 @@ TB_FN int32_t tb_blocks_alike(const tb_problem *problem, int32_t first, int32_t 
     const int32_t segment = block->segment, segments = block->segments, rows = block->rows;
     int32_t b = first + 1;
     TB_ROLLED
-    for (; b < end; b++) { /* all three are read at once */
+    for (; b < end; b++) { /* no short circuit: the three loads do not wait for each other */
         const tb_block *other = &problem->blocks[b];
         const int32_t unlike = (other->segment ^ segment) | (other->segments ^ segments);
         if ((unlike | (other->rows ^ rows)) != 0) break;

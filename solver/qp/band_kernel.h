@@ -8,15 +8,16 @@
 
 #include "qp/band.h"
 
-enum { BAND_WIDTH = TB_BAND_LANE, BAND_PANELS = 4 /* that are solved for side by side */ };
+enum { BAND_WIDTH = TB_BAND_LANE, BAND_PANELS = 4 };
+/* BAND_PANELS: panels (right-hand sides / BAND_WIDTH) that one pass solves */
 
 /* 32 bytes wherever they lie, which the compiler splits where the processor has less */
 typedef tb_real band_vector __attribute__((vector_size(32), aligned(sizeof(tb_real)), may_alias));
 enum { BAND_LANES = 32 / sizeof(tb_real) };
 
 /* c += sign a b; element (i, t) of a at a[i * row + t * step], m x k; b: a panel's k rows; c: m
- * rows, `stride` apart. m is a multiple of TB_BAND_LANE. `rows` x `vectors` sums are computed at
- * a time. Numbers `ahead` of those in use are prefetched; 0: none. */
+ * rows, `stride` apart. m is a multiple of TB_BAND_LANE. A tile of `rows` rows x `vectors` vectors of
+ * BAND_LANES numbers stays in registers. Numbers `ahead` of those in use are prefetched; 0: none. */
 static inline __attribute__((always_inline)) void
 sum_products(tb_real *TB_RESTRICT c, int64_t stride, const tb_real *a, int64_t row, int64_t step,
              const tb_real *b, int32_t m, int32_t k, tb_real sign, int64_t ahead, const int rows,
@@ -94,7 +95,7 @@ static inline void band_product_along(tb_real *TB_RESTRICT c, const tb_real *a, 
     }
 }
 
-/* and with the block's columns for rows */
+/* c += sign a' b: as above with the block transposed. */
 static inline void band_product_across(tb_real *TB_RESTRICT c, const tb_real *a, int32_t size,
                                        const tb_real *b, tb_real sign)
 {

@@ -1,4 +1,5 @@
-/* symgbmm: where it runs, and the processor's variant. */
+/* tb_symgbmm (C = B A, B a symmetric band; tribo_qp.h): chooses card or processor, and has the
+ * processor's product. */
 #include "qp/band.h"
 #include "backend/backend.h"
 #include "base/base.h"

@@ -14,6 +14,9 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
+ * "Sets" in names are the statuses of all blocks. Where the history knows Newton's cost, Newton may
+ * follow the first run of sweeps (newton_is_nearer).
+ *
  * Without a history, a problem whose rows all give way by themselves (recovery of overlaps) tries
  * steps from the statuses right after the first run of sweeps, whatever their price: they are exact.
  *

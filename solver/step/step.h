@@ -41,8 +41,9 @@ typedef struct tb_contact_record {
         double impulse[6];      /* normal, tangents (N s); spin, rolling (N m s) */
         tb_contact_draft draft; /* before the solve */
     };
-    double velocity[3];   /* m/s, after the step */
-    int32_t kind, status; /* before the solve, status is that of the last step, or unknown */
+    double velocity[3]; /* m/s, after the step */
+    int32_t kind;       /* number of rows, as of tb_contact_kind */
+    int32_t status;     /* before the solve that of the last step, or unknown */
 } tb_contact_record;
 
 /* Impulses of the rows that are not contacts, by the thing they belong to; kept as one array.

@@ -23,7 +23,7 @@ static enum MHD_Result answer_live(http_exchange *x)
 {
     return atomic_load(&x->http->server->alive)
                ? answer_text(x, MHD_HTTP_OK, "alive\n")
-               : answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, "not alive: a device is lost\n");
+               : answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, "not alive: the last card is lost\n");
 }
 
 static enum MHD_Result answer_ready(http_exchange *x)

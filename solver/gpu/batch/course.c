@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Arrays of a course, in the order of the block. */
+/* Arrays of a course, in the order in which they lie in the staging block. */
 enum { KINEMATIC, ACCELERATIONS, CONTROLS, INPUTS };
 enum { Q, MOVED, TOUCHES, CERTIFICATES, OUTPUTS };
 
@@ -41,8 +41,8 @@ tb_gpu_rows tb_gpu_rows_of(const tb_course *course, const tb_model *model)
 
 /* ---- to the card ---- */
 
-/* Rows `first` to `first + count` of a course, and where the next array of them goes: in the host's
- * staging and on the card. */
+/* Rows `first` to `first + count` of a course, and the place of the next array in the host's staging
+ * (`to`) and on the card (`there`); both move on together. */
 typedef struct places {
     char *to, *there;
     int32_t first, count;
@@ -99,6 +99,7 @@ void tb_gpu_course_receive(const tb_course *course, const tb_model *model, int32
     output_rows(course, model, bytes);
     for (int i = 0; i < OUTPUTS; i++) {
         if (arrays[i] == NULL) continue;
+        /* a step that diverges leaves a certificate and nothing else */
         const size_t count = (size_t)taken + (i == CERTIFICATES && diverged);
         memcpy((char *)arrays[i] + first * bytes[i], from, count * bytes[i]);
         from += (size_t)rows * bytes[i];

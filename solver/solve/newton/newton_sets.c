@@ -158,7 +158,7 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution)
     tb_problem_statuses(problem, solution->lambda, solution->statuses);
     TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
-        const bool rubs = block->law >= TB_LAW_PLANAR && block->law <= TB_LAW_ROLLING;
+        const bool rubs = tb_law_has_friction(block->law);
         if (!rubs || solution->statuses[b] != TB_CONTACT_STICK) continue;
         const tb_real *lambda = solution->lambda + block->row, *xi = solution->xi + block->row;
         const tb_real radius = block->mu * lambda[0];

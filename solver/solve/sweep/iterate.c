@@ -91,15 +91,11 @@ TB_STATIC void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega
 
 /* ---- points that share a load ---- */
 
-TB_STATIC bool is_contact(const tb_block *block)
-{
-    return block->law >= TB_LAW_PLANAR && block->law <= TB_LAW_ROLLING;
-}
-
 /* Whether two contacts act on the same runs of dofs: two points of the same pair of bodies. */
 TB_STATIC bool share_dofs(const tb_problem *problem, const tb_block *a, const tb_block *b)
 {
-    if (!is_contact(b) || a->segments != b->segments || a->width != b->width) return false;
+    if (!tb_law_has_friction(b->law) || a->segments != b->segments || a->width != b->width)
+        return false;
     for (int32_t i = 0; i < a->segments; i++)
         if (problem->segments[a->segment + i].dof != problem->segments[b->segment + i].dof)
             return false;
@@ -174,7 +170,7 @@ TB_STATIC tb_status spread_loads(tb_iteration *it)
         for (int32_t first = 0, end = 0; first < problem->number_of_blocks; first = end) {
             const tb_block *block = &problem->blocks[first];
             end = first + 1;
-            if (!is_contact(block)) continue;
+            if (!tb_law_has_friction(block->law)) continue;
             while (end < problem->number_of_blocks && end - first < TB_MOST_SHARING &&
                    share_dofs(problem, block, &problem->blocks[end]))
                 end++;

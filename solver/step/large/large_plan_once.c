@@ -42,6 +42,12 @@ static const char *refuses_bodies(const tb_model *m)
     return NULL;
 }
 
+/* Two shapes of these kinds have no other one together (tb_model_pair_surface). */
+static bool has_known_kind(const tb_surface *surface)
+{
+    return surface->kind == TB_CONTACT_FRICTIONLESS || surface->kind == TB_CONTACT_COULOMB;
+}
+
 static const char *refuses_shapes(const tb_model *m)
 {
     int32_t planes = 0;
@@ -49,13 +55,12 @@ static const char *refuses_shapes(const tb_model *m)
     for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
         const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
         if (shape->type >= TB_SHAPE_MESH) return "it has meshes or height fields";
-        if (shape->surface.kind > TB_CONTACT_COULOMB) return "it has spinning or rolling friction";
+        if (!has_known_kind(&shape->surface)) return "it has spinning or rolling friction";
         if (shape->conveys) return "it has surfaces that move past their shapes";
         planes += shape->type == TB_SHAPE_PLANE;
     }
     for (int32_t i = 0; i < m->number_of_pairs; i++)
-        if (m->pairs[i].surface.kind > TB_CONTACT_COULOMB)
-            return "it has spinning or rolling friction";
+        if (!has_known_kind(&m->pairs[i].surface)) return "it has spinning or rolling friction";
     if (m->has_tangential_restitution) return "it has tangential restitution";
     return planes > TB_LARGE_MOST_UNBOUNDED ? "it has too many planes" : NULL;
 }

@@ -42,8 +42,13 @@ TB_FN int32_t tb_contact_law_rows(tb_law law)
     case TB_LAW_UNILATERAL: return 1;
     case TB_LAW_COULOMB: return 3;
     case TB_LAW_SPIN: return 4;
-    default: return 6;
+    case TB_LAW_ROLLING: return 6;
+    /* not of contacts between bodies: tb_contact_law gives none of these */
+    case TB_LAW_PLANAR:
+    case TB_LAW_BILATERAL:
+    case TB_LAW_BOX: break;
     }
+    return TB_BLOCK_ROWS;
 }
 
 /* Velocity (m/s) by which a normal may approach within `time`, kept >= 0 when added to the normal

@@ -273,7 +273,25 @@ START_TEST(worlds_with_joints_are_not_for_it)
 }
 END_TEST
 
+/* Also a kind of fewer rows than Coulomb's, to which its rows would give no friction. */
+START_TEST(worlds_of_other_laws_are_not_for_it)
+{
+    const tb_step_options options = options_of(1e-6);
+    const int32_t kinds[] = {2, TB_CONTACT_SPIN, 5, TB_CONTACT_ROLLING};
+    tb_model *balls = pile(0.5);
+    tb_surface *surface = &balls->shapes[balls->colliding_shapes[1]].surface;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        surface->kind = (tb_contact_kind)kinds[i];
+        ck_assert_ptr_nonnull(tb_large_refuses(balls, &options));
+    }
+    surface->kind = TB_CONTACT_COULOMB;
+    ck_assert_ptr_null(tb_large_refuses(balls, &options));
+    tb_model_destroy(balls);
+}
+END_TEST
+
 TEST_MAIN(one_step_of_a_pile_is_that_of_the_cpu, one_step_of_mixed_shapes_is_that_of_the_cpu,
           one_step_of_a_stack_is_that_of_the_cpu, one_step_of_a_hub_is_that_of_the_cpu,
           what_the_certificate_says_the_cpus_problem_confirms, calls_and_room_do_not_matter,
-          a_pile_settles_as_on_the_cpu, momentum_saves_sweeps, worlds_with_joints_are_not_for_it)
+          a_pile_settles_as_on_the_cpu, momentum_saves_sweeps, worlds_with_joints_are_not_for_it,
+          worlds_of_other_laws_are_not_for_it)

@@ -1,6 +1,7 @@
 /* See warp_fits.h. */
 #include "gpu/batch/small/warp_fits.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "step/stages/contact_terms.h"
@@ -15,22 +16,34 @@ enum {
     MOST_JOINT_ROWS = 16
 };
 
-static bool slides(const tb_surface *surface)
+bool tb_gpu_warp_knows(tb_law law)
 {
-    return tb_contact_law_rows(tb_contact_law(surface)) <= TB_CONTACT_COULOMB &&
-           surface->tangential_restitution == 0;
+    return law == TB_LAW_UNILATERAL || law == TB_LAW_COULOMB;
 }
 
-/* Every surface that two shapes may touch with: no spin, no rolling, no conveyor. */
+static bool slides(const tb_surface *surface)
+{
+    return tb_gpu_warp_knows(tb_contact_law(surface)) && surface->tangential_restitution == 0;
+}
+
+/* Every surface that two shapes may touch with: no spin, no rolling, no conveyor. A pair of shapes
+ * has at most the larger of each number of both (tb_model_pair_surface), so that two surfaces that
+ * slide may spin together; the largest of each number over all shapes covers every pair. */
 static bool all_slide(const tb_model *m)
 {
+    tb_surface any = {.kind = TB_CONTACT_FRICTIONLESS};
     for (int32_t i = 0; i < m->number_of_pairs; i++)
         if (!slides(&m->pairs[i].surface)) return false;
     for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
         const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
-        if (!slides(&shape->surface) || shape->conveys) return false;
+        const tb_surface *own = &shape->surface;
+        if (!slides(own) || shape->conveys) return false;
+        if (own->kind > any.kind) any.kind = own->kind;
+        any.friction = fmax(any.friction, own->friction);
+        any.rolling_length = fmax(any.rolling_length, own->rolling_length);
+        if (own->friction > 0) any.spin_radius = fmax(any.spin_radius, own->spin_radius);
     }
-    return true;
+    return slides(&any);
 }
 
 static bool has_meshes(const tb_model *m)

@@ -2,7 +2,11 @@
 #ifndef TB_GPU_WARP_FITS_H
 #define TB_GPU_WARP_FITS_H
 
+#include "contact/problem.h"
 #include "step/step.h"
+
+/* Whether the kernel has the contact law; put_pair (warp_keep.h) gives a contact friction by it. */
+bool tb_gpu_warp_knows(tb_law law);
 
 /* Whether worlds of this model, stepped with these options, go by the kernel of small worlds: few dofs,
  * contacts with sliding friction or none, rows of one number, the solver `auto`. How a world moves does
