@@ -51,9 +51,9 @@ typedef struct tb_soft_certificate {
      * largest */
     double momentum_error;
     double transport_repair; /* m/s: largest rigid velocity that transport adds to keep momentum */
-    double mass_error;    /* largest |sum of masses / mass - 1| before masses are scaled */
-    int32_t contacts;     /* cells, at the end */
-    int32_t projections;  /* most of one substep */
+    double mass_error;       /* largest |sum of masses / mass - 1| before masses are scaled */
+    int32_t contacts;        /* cells, at the end */
+    int32_t projections;     /* most of one substep */
     tb_soft_program_counts normal, tangential;
     double cone_error;  /* N s, distance of impulses from Coulomb's law with the circular cone */
     double penetration; /* m, deepest at cells in contact */
