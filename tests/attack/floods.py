@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import re
 import socket
 import statistics
 import struct
@@ -28,8 +27,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "e2e"))
 
 import frames as h2
+from common_process import resident_bytes
 
 MOST_GROWTH = 64 << 20
 MOST_TIMES = 5
@@ -201,12 +202,6 @@ def percentile(times: list[float]) -> float:
     return sorted(times)[min(len(times) - 1, int(0.99 * len(times)))]
 
 
-def resident(pid: int, key: str = "VmRSS") -> int:
-    """Bytes of memory of a process."""
-    found = re.search(rf"{key}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) * 1024 if found else 0
-
-
 def play(address: str, seconds: float, target: Callable[..., None], *arguments: object) -> float:
     """The honest caller's percentile while the given processes run."""
     end = time.monotonic() + seconds
@@ -236,7 +231,7 @@ def attack(
             assert daemon.stdout is not None
             address = daemon.stdout.readline().split("grpc=")[1].split()[0]
             try:
-                before = resident(daemon.pid)
+                before = resident_bytes(daemon.pid)
                 rounds = 1 if quick else ROUNDS
                 usually, besides = [], []
                 for _ in range(rounds):
@@ -251,7 +246,7 @@ def attack(
                     )
                 usual = statistics.median(usually) if usually else 0.0
                 beside = statistics.median(besides)
-                growth = resident(daemon.pid, "VmHWM") - before
+                growth = resident_bytes(daemon.pid, "VmHWM") - before
                 h2.Wire(address).call()
             finally:
                 daemon.terminate()

@@ -24,7 +24,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "e2e"))
 
-from common_daemon import BALL, Report, resident_bytes, scratch
+from common_daemon import BALL, Report, scratch
+from common_process import resident_bytes
 from daemon_parses_uploads_aside import MIB, Http
 
 MOST_TIMES, FLOOR_S, MOST_GROWTH = 5, 0.02, 64 * MIB

@@ -16,7 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "e2e"))
 
-from common_daemon import BALL, Report, resident_bytes, scratch
+from common_daemon import BALL, Report, scratch
+from common_process import resident_bytes
 from daemon_parses_uploads_aside import MIB, Http, ball_of_points
 
 #: Bound on the p99 during the bombs over the p99 alone. Eight bombs take both cores of a small

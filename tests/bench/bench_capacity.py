@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from common_process import resident_bytes
 
 import tribo
 
 GIB = 1 << 30
 STEPS, ROUNDS = 50, 5
-
-
-def resident(pid: int) -> int:
-    """Resident bytes of a process."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"process {pid} has no resident set")
 
 
 def measure(model: Path, worlds: int, sessions: int) -> tuple[float, float, float]:
@@ -32,18 +29,18 @@ def measure(model: Path, worlds: int, sessions: int) -> tuple[float, float, floa
         scene = client.load(model)
         with client.create_session(scene) as warm:
             warm.step(STEPS)
-        before = resident(daemon.pid)
+        before = resident_bytes(daemon.pid)
         many = client.create_session(scene, worlds=worlds)
         rates = []
         for _ in range(ROUNDS):
             start = time.monotonic()
             many.step(STEPS, state=False)
             rates.append(worlds * STEPS / (time.monotonic() - start))
-        world = (resident(daemon.pid) - before) / worlds
-        before = resident(daemon.pid)
+        world = (resident_bytes(daemon.pid) - before) / worlds
+        before = resident_bytes(daemon.pid)
         for _ in range(sessions):
             client.create_session(scene).step(STEPS, state=False)
-        session = (resident(daemon.pid) - before) / sessions
+        session = (resident_bytes(daemon.pid) - before) / sessions
     return statistics.median(rates), world, session
 
 

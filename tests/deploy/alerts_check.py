@@ -33,6 +33,7 @@ import floods
 import frames
 from common_daemon import BALL, BUILD, Report, scratch
 from common_postgres import Postgres, find_programs
+from common_process import free_port
 
 import tribo
 
@@ -42,13 +43,6 @@ RULES = ROOT / "deploy" / "compose" / "prometheus" / "alerts.yaml"
 #: s; the longest wait of an alert is one minute, and rates look one minute back
 TROUBLE_SECONDS = 150
 EXIT_DEVICE_LOST = 3
-
-
-def free_port() -> int:
-    """A port that nothing listens on now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 class Node:

@@ -14,7 +14,6 @@ import copy
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 import kubernetes_schemas
 import yaml
 from common_daemon import BALL, BUILD, Report
+from common_process import free_port
 
 CHART = Path(__file__).resolve().parents[2] / "deploy/helm/tribod"
 TOOLS = BUILD / "helm"
@@ -98,13 +98,6 @@ def check_schemas(report: Report) -> None:
     for name, (values, word) in WRONG.items():
         answer = template(values)
         report.check(answer.returncode != 0 and word in answer.stderr, f"{name}: {answer.stderr}")
-
-
-def free_port() -> int:
-    """A port that nothing listens on now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 class Podman:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
 from common_daemon import BALL, BUILD, Report
+from common_process import free_port
 
 import tribo
 
@@ -51,13 +51,6 @@ def run(*arguments: str, check: bool = False) -> subprocess.CompletedProcess[str
     return subprocess.run(
         [ENGINE, *runtime, *arguments], capture_output=True, text=True, timeout=300, check=check
     )
-
-
-def free_port() -> int:
-    """A port that nothing listens on now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
 
 
 class Container:

@@ -1,4 +1,4 @@
-"""Shared by the end-to-end tests of the daemon: counting checks, models, a daemon of their own.
+"""Shared by the end-to-end tests of the daemon: models, keys, folders.
 
 A script makes a `Report`, checks, and ends with `report.finish()`, whose line the runner counts.
 The daemon under test is $TRIBOD; `tribo.Daemon` starts it.
@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from common_report import Report as Report
 
 import tribo
 
@@ -28,63 +27,6 @@ BALL = b"""<mujoco model="ball"><worldbody>
   <geom type="plane" size="1 1 0.1"/>
   <body name="ball" pos="0 0 0.1"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>
 </worldbody></mujoco>"""
-
-
-class Report:
-    """Counts checks and prints those that fail."""
-
-    def __init__(self) -> None:
-        self.passed = 0
-        self.failed = 0
-        self.skipped = 0
-
-    def check(self, good: bool, what: str) -> bool:
-        """One check."""
-        if good:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED: {what}", flush=True)
-        return good
-
-    def equal(self, got: object, expected: object, what: str) -> bool:
-        """Checks that two values are equal."""
-        return self.check(got == expected, f"{what}: {got!r}, not {expected!r}")
-
-    def skip(self, why: str) -> None:
-        """Prints a line that the runner counts."""
-        self.skipped += 1
-        print(f"SKIPPED {why}", flush=True)
-
-    def raises(
-        self, kind: type[tribo.TriboError], what: str, call: Callable[[], object]
-    ) -> tribo.TriboError | None:
-        """Checks that a call raises this error, and gives it."""
-        try:
-            call()
-        except kind as error:
-            self.passed += 1
-            return error
-        except Exception as error:
-            self.check(False, f"{what}: {type(error).__name__}: {error}")
-            return None
-        self.check(False, f"{what}: nothing was raised")
-        return None
-
-    @contextmanager
-    def case(self, name: str) -> Iterator[None]:
-        """A part of the test: an exception is a failure of this part alone."""
-        began = time.monotonic()
-        try:
-            yield
-        except Exception:
-            self.check(False, f"{name}\n{traceback.format_exc()}")
-        print(f"{name}: {time.monotonic() - began:.1f} s", flush=True)
-
-    def finish(self) -> None:
-        """Prints the sum and ends the program."""
-        print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
-        sys.exit(self.failed > 0)
 
 
 @contextmanager
@@ -119,14 +61,6 @@ def short_grasps(folder: Path, grasps: int) -> dict[str, Any]:
             close_seconds=0.01, lift=0.001, lift_seconds=0.01, hold_seconds=0.01
         ),
     }
-
-
-def resident_bytes(pid: int) -> int:
-    """Memory that a process holds."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise ProcessLookupError(pid)
 
 
 def create_key(data: Path, name: str, *options: str) -> str:

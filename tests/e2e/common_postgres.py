@@ -7,11 +7,12 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
+
+from common_process import free_port
 
 
 def find_programs() -> Path | None:
@@ -40,9 +41,7 @@ class Postgres:
         )
         if self._prefix:
             os.chown(self._folder, user.pw_uid, user.pw_gid)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self._run("initdb", "-D", str(self._data), "-U", "tribo", "-A", "trust", "-E", "UTF8")
         self.start()
 

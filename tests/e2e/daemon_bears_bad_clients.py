@@ -20,7 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import grpc
-from common_daemon import BALL, Report, make_models, resident_bytes, scratch
+from common_daemon import BALL, Report, make_models, scratch
+from common_process import resident_bytes
 
 import tribo
 from tribo.v1 import common_pb2, grasp_pb2, grasp_pb2_grpc, simulation_pb2, simulation_pb2_grpc

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from common_daemon import Report, scratch
+from common_process import free_port
 
 import tribo
 
@@ -82,9 +82,7 @@ def formats(address: str) -> None:
 
 def prometheus(address: str, folder: Path) -> None:
     """Prometheus scrapes the exemplars and gives them to a query."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     config = folder / "prometheus.yaml"
     config.write_text(
         "global: {scrape_interval: 1s}\n"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common_daemon import BALL, Report, resident_bytes, scratch
+from common_daemon import BALL, Report, scratch
+from common_process import resident_bytes
 
 import tribo
 from tribo.v1 import runs_pb2, simulation_pb2

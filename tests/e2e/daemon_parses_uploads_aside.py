@@ -15,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common_daemon import BALL, Report, resident_bytes, scratch
+from common_daemon import BALL, Report, scratch
+from common_process import resident_bytes
 
 MIB = 1 << 20
 

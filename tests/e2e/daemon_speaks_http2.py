@@ -18,20 +18,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "attack"))
 
 import frames as h2
+from common_report import Report
 
 LIST = "/tribo.v1.Simulation/ListSessions"
-passed = failed = 0
-
-
-def check(good: bool, what: str) -> None:
-    """Counts."""
-    global passed, failed
-    passed, failed = passed + bool(good), failed + (not good)
-    if not good:
-        print(f"FAILED: {what}", flush=True)
+report = Report()
 
 
 class Daemon:
@@ -69,7 +63,7 @@ class Daemon:
 def ends(daemon: Daemon, told: bool = False) -> None:
     """A daemon has to end well."""
     status = daemon.stop(told)
-    check(status == 0, f"the daemon ends with {status}")
+    report.check(status == 0, f"the daemon ends with {status}")
 
 
 def answer(
@@ -139,11 +133,11 @@ def connection_error(address: str, wrong: bytes, codes: set[int], what: str) -> 
             wire.sendall(wrong)
             code = goaway_of(h2.frames_of(h2.until_closed(wire)))
         except TimeoutError:
-            check(False, f"{what}: the connection goes on")
+            report.check(False, f"{what}: the connection goes on")
             return
         except OSError:
             code = None
-    check(code is None or code in codes, f"{what}: GOAWAY with {code}, not of {codes}")
+    report.check(code is None or code in codes, f"{what}: GOAWAY with {code}, not of {codes}")
 
 
 def http2(address: str) -> None:
@@ -197,9 +191,9 @@ def http2(address: str) -> None:
         wire.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try:
             h2.until_closed(wire)
-            check(True, "")
+            report.check(True, "")
         except TimeoutError:
-            check(False, "3.4 a connection without the preface goes on")
+            report.check(False, "3.4 a connection without the preface goes on")
 
     streams = {
         "8.2.1 an upper-case name": h2.call_headers(more=h2.literal("Upper", "x")),
@@ -214,7 +208,7 @@ def http2(address: str) -> None:
     for what, block in streams.items():
         found = answer(address, block, end=True)[2]
         reset = [f for f in found if f[0] in (h2.RST_STREAM, h2.GOAWAY) and f[2] in (0, 1)]
-        check(bool(reset), f"{what}: neither reset nor ended")
+        report.check(bool(reset), f"{what}: neither reset nor ended")
     for what, more, flags in (
         ("6.9.1 a stream's window of 0", h2.frame(h2.WINDOW, 0, 1, word), 0),
         ("5.1 DATA after the end", h2.frame(h2.DATA, 0, 1, b"x"), h2.END_STREAM),
@@ -222,25 +216,25 @@ def http2(address: str) -> None:
     ):
         extra = h2.literal("content-length", "9") if what.startswith("8.1.1") else b""
         found = answer(address, h2.call_headers(more=extra), more, end=bool(flags))[2]
-        check(any(f[0] in (h2.RST_STREAM, h2.GOAWAY) for f in found), what)
+        report.check(any(f[0] in (h2.RST_STREAM, h2.GOAWAY) for f in found), what)
 
     # unknown frames and flags pass; pings are answered with their bytes; padding is no message
     with h2.connect(address) as wire:
         wire.sendall(h2.frame(0x16, 0xFF, 0, b"unknown") + h2.frame(h2.PING, 0, 0, b"abcdefgh"))
         time.sleep(0.3)
         found = h2.frames_of(wire.recv(65536))
-        check((h2.PING, h2.ACK, 0, b"abcdefgh") in found, "6.7 a ping is answered")
+        report.check((h2.PING, h2.ACK, 0, b"abcdefgh") in found, "6.7 a ping is answered")
     padded = h2.frame(h2.DATA, h2.PADDED | h2.END_STREAM, 1, b"\x03" + h2.EMPTY_MESSAGE + b"\0\0\0")
     blocks, body, _ = answer(address, h2.call_headers(), padded)
-    check(has_status(blocks, 0) and body[5:] == b"\x08\x01", "6.1 a padded message")
+    report.check(has_status(blocks, 0) and body[5:] == b"\x08\x01", "6.1 a padded message")
 
 
 def goes_on(wire: h2.Wire, what: str) -> None:
     """A connection on which the next call must be answered."""
     try:
-        check(wire.call()[5:] == b"\x08\x01", what)
+        report.check(wire.call()[5:] == b"\x08\x01", what)
     except OSError as error:
-        check(False, f"{what}: {error}")
+        report.check(False, f"{what}: {error}")
 
 
 def closed_streams(address: str) -> None:
@@ -257,7 +251,7 @@ def closed_streams(address: str) -> None:
             code = goaway_of(h2.frames_of(h2.until_closed(wire.socket)))
         except TimeoutError:
             code = -1
-        check(code == 5, f"5.1 {what} after a call: {code}")
+        report.check(code == 5, f"5.1 {what} after a call: {code}")
     opened = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.call_headers())
     reset = h2.frame(h2.RST_STREAM, 0, 1, struct.pack(">I", 8))
     connection_error(address, opened + reset + data, {5}, "5.1 DATA after a reset")
@@ -344,19 +338,20 @@ def grpc(address: str) -> None:
         blocks, _, found = answer(address, block, *more)
         if not has_status(blocks, code):
             print([(f[0], f[1], f[3][:60]) for f in found])
-        check(has_status(blocks, code), f"{what}: the status is not {code}")
+        report.check(has_status(blocks, code), f"{what}: the status is not {code}")
     for what, block, status in (
         ("GET", head().replace(b"\x83", b"\x82", 1), b"405"),
         ("another type", head().replace(b"application/grpc", b"application/text"), b"415"),
     ):
         blocks = answer(address, block, last)[0]
-        check(huffman_of(status.decode()) in blocks or status in blocks, f"{what}: not {status!r}")
+        found = huffman_of(status.decode()) in blocks or status in blocks
+        report.check(found, f"{what}: not {status!r}")
     # no gRPC: answered when the request is complete, or large
     get = head().replace(b"\x83", b"\x82", 1)
     lines = [h2.frame(h2.DATA, 0, 1, b"x" * 16384)] * 3
     for what, more, end in (("a GET", [], True), ("a large body", lines, False)):
         body = answer(address, get, *more, end=end)[1]
-        check(b"speaks gRPC" in body, f"{what} is answered by {body!r}")
+        report.check(b"speaks gRPC" in body, f"{what} is answered by {body!r}")
 
 
 def limits() -> None:
@@ -368,7 +363,7 @@ def limits() -> None:
     # all idle: the oldest closes for a sixth; all with a call: the sixth is refused
     sixth = h2.Wire(daemon.grpc)
     sixth.call()
-    check(h2.until_closed(wires[0].socket) is not None, "an idle connection makes room")
+    report.check(h2.until_closed(wires[0].socket) is not None, "an idle connection makes room")
     wires[0].socket.close()
     wires[0] = sixth
     for wire in wires:
@@ -381,16 +376,16 @@ def limits() -> None:
             code = goaway_of(h2.frames_of(h2.until_closed(sixth)))
         except TimeoutError:
             code = -1
-        check(code in (11, None), f"one connection too many: {code}")
+        report.check(code in (11, None), f"one connection too many: {code}")
     for wire in wires:
         wire.socket.close()
     host, _, port = daemon.grpc.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as silent:
         try:
             h2.until_closed(silent, 10)
-            check(True, "")
+            report.check(True, "")
         except TimeoutError:
-            check(False, "a connection that says nothing stays")
+            report.check(False, "a connection that says nothing stays")
     ends(daemon)
 
     daemon = Daemon(limit=64)
@@ -407,7 +402,7 @@ def limits() -> None:
             good = True
         except OSError:
             time.sleep(0.2)
-    check(good, "descriptors ran out once, and the port does not answer again")
+    report.check(good, "descriptors ran out once, and the port does not answer again")
     ends(daemon)
 
     daemon = Daemon(limits_grpc_age_seconds="1")
@@ -422,7 +417,7 @@ def limits() -> None:
                 seen.append(struct.unpack(">II", payload[:8]))
     except OSError:
         pass
-    check(seen == [(0x7FFFFFFF, 0), (1, 0)], f"a connection of age is asked to go by {seen}")
+    report.check(seen == [(0x7FFFFFFF, 0), (1, 0)], f"a connection of age is asked to go by {seen}")
     ends(daemon)
 
 
@@ -463,8 +458,8 @@ def keepalive() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    check(seen["gone"] == -1, f"a client that leaves a ping unanswered: {seen['gone']} pings")
-    check(seen["alive"] >= 4, f"a client that answers its pings: {seen['alive']} pings")
+    report.check(seen["gone"] == -1, f"a client that answers no ping: {seen['gone']} pings")
+    report.check(seen["alive"] >= 4, f"a client that answers its pings: {seen['alive']} pings")
     alive.call()
     ends(daemon)
 
@@ -477,11 +472,11 @@ def drain() -> None:
     daemon.process.send_signal(signal.SIGTERM)
     data = h2.until_closed(wire.socket, 20)
     seen = [struct.unpack(">II", f[3][:8]) for f in h2.frames_of(wire.buffer + data) if f[0] == 7]
-    check(seen == [(0x7FFFFFFF, 0), (1, 0)], f"a drain says {seen}")
+    report.check(seen == [(0x7FFFFFFF, 0), (1, 0)], f"a drain says {seen}")
     ends(daemon, told=True)
 
 
-def main() -> int:
+def main() -> None:
     parts: list[Callable[[str], None]] = [http2, closed_streams, grpc]
     patience = threading.Thread(target=keepalive)  # beside the others, since it takes 25 s
     patience.start()
@@ -493,9 +488,8 @@ def main() -> int:
     limits()
     drain()
     patience.join()
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+    report.finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -19,19 +18,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from common_daemon import BALL, Report
+from common_process import free_ports
 
 import tribo
 
 TRIBOD = os.environ["TRIBOD"]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports without a listener."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def replica(number: str, addresses: str, port: int) -> tribo.Daemon:

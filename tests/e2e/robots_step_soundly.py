@@ -18,6 +18,10 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from common_report import Report
+
 TRIBO = os.environ["TRIBO"]
 FOLDER = Path(__file__).resolve().parents[1] / "data" / "robots"
 NUMBERS = 1e-6  # relative, of mass and acceleration
@@ -61,19 +65,6 @@ MODELS = {
     ),
     "spatial_tendon.xml": Bound(3e-4, 4e-3, "the tendon spring is implicit here"),
 }
-
-
-class Report:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def check(self, good: bool, what: str) -> bool:
-        if good:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED: {what}", flush=True)
-        return good
 
 
 def tribo(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
@@ -147,8 +138,7 @@ def main() -> None:
         if check_numbers(report, name, expected):
             for start, poses in expected["runs"].items():
                 check_run(report, name, start, poses, record["steps"])
-    print(f"{report.passed} passed, {report.failed} failed, 0 skipped")
-    sys.exit(report.failed > 0)
+    report.finish()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,10 @@ from typing import Any
 import mujoco
 import numpy as np
 import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from common_report import Report as Report
 
 Array = npt.NDArray[np.float64]
 
@@ -27,32 +30,6 @@ TRIBO = os.environ.get("TRIBO", str(BUILD / "tribo"))
 
 class Refused(Exception):
     """A program did not take a model; the text is its reason."""
-
-
-@dataclass
-class Report:
-    """Counts checks, prints failed and skipped ones, and in the end the sum that run_all.sh
-    reads."""
-
-    passed: int = 0
-    failed: int = 0
-    skips: list[str] = field(default_factory=list)
-
-    def check(self, good: bool, what: str) -> bool:
-        if good:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED: {what}", flush=True)
-        return good
-
-    def skip(self, why: str) -> None:
-        self.skips.append(why)
-        print(f"SKIPPED: {why}", flush=True)
-
-    def finish(self) -> None:
-        print(f"{self.passed} passed, {self.failed} failed, {len(self.skips)} skipped")
-        sys.exit(self.failed > 0)
 
 
 def package(name: str) -> Path:

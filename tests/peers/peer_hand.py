@@ -17,6 +17,7 @@ from typing import Any
 import common
 import numpy as np
 from common import Array, Report, scratch
+from common_process import resident_bytes
 
 import tribo
 from tribo.files import collect
@@ -57,13 +58,6 @@ def write_controls(file: Path, dt: float, names: list[str], controls: Array) -> 
 def flat(joints: dict[str, dict[str, Any]], key: str) -> Array:
     """The coordinates of `tribo run --json`, in the model's order."""
     return np.concatenate([np.atleast_1d(np.array(j[key], float)) for j in joints.values()])
-
-
-def resident_bytes(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise ProcessLookupError(pid)
 
 
 def stream(session: tribo.Session, controls: Array) -> tuple[tribo.StepAnswer, float, float]:
