@@ -27,21 +27,22 @@ TB_FN uint32_t tb_box_face_corner(int axis, int positive, int k)
     return (uint32_t)(((positive ? 1 : 0) << axis) | (plus_u << u) | (plus_v << v));
 }
 
-/* Clips the face of box `i` that faces face (axis, positive) of box `r`, and writes the
- * contacts. t: centre of i minus centre of r in r's axes. q: r's axes against i's, q[3 k + l] =
- * r_k . i_l. swapped: r is shape B. Returns the number of points with gap <= margin; *least is
- * the smallest gap. */
-TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i, int axis,
-                                     int positive, tb_vec3 t, const tb_real q[9], int swapped,
-                                     tb_real margin, tb_contact_point *points, tb_real *least)
+/* Corners of the incident face in the frame of the reference face. */
+typedef struct tb_box_corners {
+    tb_real most_u, most_v, lowest; /* largest |u|, |v|; smallest height */
+    uint32_t face;                  /* feature of the incident face */
+} tb_box_corners;
+
+/* The face of a box of half extents `half` that is most against face (axis, positive) of the
+ * reference box, whose height there is `top`; corners: 4. tr, q: as t and q below. */
+TB_FN tb_box_corners tb_box_incident(const tb_real half[3], int axis, int positive, tb_real top,
+                                     const tb_real tr[3], const tb_real q[9],
+                                     tb_clip_point *corners)
 {
-    const tb_real hr[3] = {r->size.x, r->size.y, r->size.z};
-    const tb_real hi[3] = {i->size.x, i->size.y, i->size.z};
-    const tb_real tr[3] = {t.x, t.y, t.z};
     const int u = axis == 2 ? 0 : axis + 1, v = axis == 0 ? 2 : axis - 1;
     const tb_real sign = positive ? TB_R(1) : TB_R(-1);
 
-    /* the incident face: the axis most against the normal; ties by number */
+    /* the axis most against the normal; ties by number */
     int inc = 0;
     for (int l = 1; l < 3; l++)
         if (tb_abs(q[3 * axis + l]) > tb_abs(q[3 * axis + inc]) + TB_COLLIDE_FLAT) inc = l;
@@ -49,19 +50,18 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
     const tb_real inc_sign = inc_positive ? TB_R(1) : TB_R(-1);
     const int iu = inc == 2 ? 0 : inc + 1, iv = inc == 0 ? 2 : inc - 1;
 
-    /* its corners in the reference frame */
-    tb_clip_point buffer[2][16];
-    const tb_real cu = tr[u] + inc_sign * hi[inc] * q[3 * u + inc];
-    const tb_real cv = tr[v] + inc_sign * hi[inc] * q[3 * v + inc];
-    const tb_real ch = sign * (tr[axis] + inc_sign * hi[inc] * q[3 * axis + inc]) - hr[axis];
-    const tb_real uu = hi[iu] * q[3 * u + iu], uv = hi[iv] * q[3 * u + iv];
-    const tb_real vu = hi[iu] * q[3 * v + iu], vv = hi[iv] * q[3 * v + iv];
-    const tb_real hu = sign * hi[iu] * q[3 * axis + iu], hv = sign * hi[iv] * q[3 * axis + iv];
-    const uint32_t reference_face = tb_box_face_feature(axis, positive);
-    const uint32_t incident_face = tb_box_face_feature(inc, inc_positive);
-    tb_real most_u = 0, most_v = 0, lowest = TB_REAL_MAX;
+    const tb_real cu = tr[u] + inc_sign * half[inc] * q[3 * u + inc];
+    const tb_real cv = tr[v] + inc_sign * half[inc] * q[3 * v + inc];
+    const tb_real ch = sign * (tr[axis] + inc_sign * half[inc] * q[3 * axis + inc]) - top;
+    const tb_real uu = half[iu] * q[3 * u + iu], uv = half[iv] * q[3 * u + iv];
+    const tb_real vu = half[iu] * q[3 * v + iu], vv = half[iv] * q[3 * v + iv];
+    const tb_real hu = sign * half[iu] * q[3 * axis + iu], hv = sign * half[iv] * q[3 * axis + iv];
+    tb_box_corners all;
+    all.most_u = all.most_v = 0;
+    all.lowest = TB_REAL_MAX;
+    all.face = tb_box_face_feature(inc, inc_positive);
     for (int k = 0; k < 4; k++) {
-        tb_clip_point *c = &buffer[0][k];
+        tb_clip_point *c = &corners[k];
         const uint32_t corner = tb_box_face_corner(inc, inc_positive, k);
         const uint32_t next = tb_box_face_corner(inc, inc_positive, k == 3 ? 0 : k + 1);
         const tb_real su = (corner >> iu) & 1 ? TB_R(1) : TB_R(-1);
@@ -69,43 +69,34 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
         c->u = cu + (su * uu + sv * uv);
         c->v = cv + (su * vu + sv * vv);
         c->height = ch + (su * hu + sv * hv);
-        c->reference = reference_face;
+        c->reference = tb_box_face_feature(axis, positive);
         c->incident = TB_FEATURE_VERTEX | corner;
         c->edge = tb_feature_edge(corner, next);
         c->cut = 0;
-        most_u = tb_max(most_u, tb_abs(c->u));
-        most_v = tb_max(most_v, tb_abs(c->v));
-        lowest = tb_min(lowest, c->height);
+        all.most_u = tb_max(all.most_u, tb_abs(c->u));
+        all.most_v = tb_max(all.most_v, tb_abs(c->v));
+        all.lowest = tb_min(all.lowest, c->height);
     }
-    *least = TB_REAL_MAX;
-    if (!(lowest <= margin)) return 0;
+    return all;
+}
 
-    /* cut by the sides of the reference face that it extends beyond */
-    const tb_real slack = TB_COLLIDE_FLAT * (hr[u] + hr[v]);
-    int count = 4, at = 0;
-    for (int s = 0; s < 4 && count > 0; s++) {
-        const int along = s >> 1, plus = s & 1;
-        if (!((along ? most_v : most_u) > hr[along ? v : u] + slack)) continue;
-        tb_clip_side side;
-        side.nu = along ? TB_R(0) : (plus ? TB_R(1) : TB_R(-1));
-        side.nv = along ? (plus ? TB_R(1) : TB_R(-1)) : TB_R(0);
-        side.d = hr[along ? v : u];
-        const uint32_t base = (uint32_t)(((positive ? 1 : 0) << axis) | (plus << (along ? v : u)));
-        side.edge = tb_feature_edge(base, base | (1u << (along ? u : v)));
-        count = tb_clip_by_side(buffer[at], count, &side, incident_face, slack, buffer[1 - at], 16);
-        at = 1 - at;
-    }
-
+/* Points of `cut` over face (axis, positive) of box r, as contacts; swapped, *least: as below. */
+TB_FN int tb_box_write_contacts(const tb_posed_shape *r, int axis, int positive, tb_real top,
+                                const tb_clip_point *cut, int count, int swapped, tb_real margin,
+                                tb_contact_point *points, tb_real *least)
+{
+    const int u = axis == 2 ? 0 : axis + 1, v = axis == 0 ? 2 : axis - 1;
+    const tb_real sign = positive ? TB_R(1) : TB_R(-1);
     const tb_vec3 un = tb_v3_scale(tb_m33_column(&r->pose.rotation, axis), sign);
     const tb_vec3 au = tb_m33_column(&r->pose.rotation, u);
     const tb_vec3 av = tb_m33_column(&r->pose.rotation, v);
     const tb_vec3 n = swapped ? tb_v3_negate(un) : un;
-    const tb_vec3 origin = tb_v3_add_scaled(r->pose.position, un, hr[axis]);
+    const tb_vec3 origin = tb_v3_add_scaled(r->pose.position, un, top);
     /* more points than the manifold holds are reduced in a spare array */
     tb_contact_point spare[16], *all = count > TB_MANIFOLD_POINTS ? spare : points;
     int written = 0;
     for (int k = 0; k < count; k++) {
-        const tb_clip_point *c = &buffer[at][k];
+        const tb_clip_point *c = &cut[k];
         *least = tb_min(*least, c->height);
         if (!(c->height <= margin)) continue;
         const tb_vec3 foot = tb_v3_add_scaled(tb_v3_add_scaled(origin, au, c->u), av, c->v);
@@ -120,6 +111,42 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
     written = tb_manifold_reduce(all, written);
     for (int k = 0; k < written; k++) points[k] = all[k];
     return written;
+}
+
+/* Clips the face of box `i` that faces face (axis, positive) of box `r`, and writes the
+ * contacts. t: centre of i minus centre of r in r's axes. q: r's axes against i's, q[3 k + l] =
+ * r_k . i_l. swapped: r is shape B. Returns the number of points with gap <= margin; *least is
+ * the smallest gap. */
+TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i, int axis,
+                                     int positive, tb_vec3 t, const tb_real q[9], int swapped,
+                                     tb_real margin, tb_contact_point *points, tb_real *least)
+{
+    const tb_real hr[3] = {r->size.x, r->size.y, r->size.z};
+    const tb_real hi[3] = {i->size.x, i->size.y, i->size.z};
+    const tb_real tr[3] = {t.x, t.y, t.z};
+    const int u = axis == 2 ? 0 : axis + 1, v = axis == 0 ? 2 : axis - 1;
+    tb_clip_point buffer[2][16];
+    const tb_box_corners corners = tb_box_incident(hi, axis, positive, hr[axis], tr, q, buffer[0]);
+    *least = TB_REAL_MAX;
+    if (!(corners.lowest <= margin)) return 0;
+
+    /* cut by the sides of the reference face that it extends beyond */
+    const tb_real slack = TB_COLLIDE_FLAT * (hr[u] + hr[v]);
+    int count = 4, at = 0;
+    for (int s = 0; s < 4 && count > 0; s++) {
+        const int along = s >> 1, plus = s & 1;
+        if (!((along ? corners.most_v : corners.most_u) > hr[along ? v : u] + slack)) continue;
+        tb_clip_side side;
+        side.nu = along ? TB_R(0) : (plus ? TB_R(1) : TB_R(-1));
+        side.nv = along ? (plus ? TB_R(1) : TB_R(-1)) : TB_R(0);
+        side.d = hr[along ? v : u];
+        const uint32_t base = (uint32_t)(((positive ? 1 : 0) << axis) | (plus << (along ? v : u)));
+        side.edge = tb_feature_edge(base, base | (1u << (along ? u : v)));
+        count = tb_clip_by_side(buffer[at], count, &side, corners.face, slack, buffer[1 - at], 16);
+        at = 1 - at;
+    }
+    return tb_box_write_contacts(r, axis, positive, hr[axis], buffer[at], count, swapped, margin,
+                                 points, least);
 }
 
 /* Edge along axis i of A over edge along axis j of B, with the unit normal from A to B in A's
@@ -164,6 +191,45 @@ TB_FN_LARGE int tb_box_edge_contact(const tb_posed_shape *a, const tb_posed_shap
     return 1;
 }
 
+/* The crossed edges with the largest separation: edge i of A, j of B. */
+typedef struct tb_box_crossing {
+    tb_real separation, length; /* m; length of the cross product of both axes */
+    int i, j;
+} tb_box_crossing;
+
+/* In A's axes e_i x q_j has the two components -q_k, q_l (cyclic). q, w, t: as in tb_box_box. False
+ * if an axis separates the boxes by more than the margin. */
+TB_FN bool tb_box_cross_edges(const tb_real ha[3], const tb_real hb[3], const tb_real t[3],
+                              const tb_real q[9], const tb_real w[9], tb_real margin, tb_real tie,
+                              tb_box_crossing *best)
+{
+    best->separation = -TB_REAL_MAX;
+    best->length = 1;
+    best->i = best->j = 0;
+    for (int i = 0; i < 3; i++) {
+        const int k = i == 2 ? 0 : i + 1, l = i == 0 ? 2 : i - 1;
+        for (int j = 0; j < 3; j++) {
+            const int m = j == 2 ? 0 : j + 1, o = j == 0 ? 2 : j - 1;
+            const tb_real length2 = q[3 * k + j] * q[3 * k + j] + q[3 * l + j] * q[3 * l + j];
+            if (!(length2 > TB_COLLIDE_PARALLEL * TB_COLLIDE_PARALLEL)) continue;
+            /* axis . t = t_l q_kj - t_k q_lj; extents by A's k, l and B's m, o (w of row i) */
+            const tb_real s = tb_abs(t[l] * q[3 * k + j] - t[k] * q[3 * l + j]) -
+                              (ha[k] * w[3 * l + j] + ha[l] * w[3 * k + j] + hb[m] * w[3 * i + o] +
+                               hb[o] * w[3 * i + m]);
+            if (s > 0 && s * s > length2 * margin * margin) return false;
+            const tb_real length = tb_sqrt(length2);
+            const tb_real separation = s / length;
+            if (separation > best->separation + tie) {
+                best->separation = separation;
+                best->length = length;
+                best->i = i;
+                best->j = j;
+            }
+        }
+    }
+    return true;
+}
+
 /* Number of points, or TB_BOX_BOX_GENERAL. */
 TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                            tb_contact_point *points, uint32_t *flags)
@@ -201,46 +267,23 @@ TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_
         if (s > best_b + tie) best_b = s, face_b = j;
     }
 
-    /* crossed edges e_i x b_j; in A's axes e_i x q_j has the two components -q_k, q_l (cyclic) */
+    tb_box_crossing edge;
     const tb_real best_face = tb_max(best_a, best_b);
-    tb_real best_edge = -TB_REAL_MAX, edge_length = 1;
-    int edge_i = 0, edge_j = 0;
-    for (int i = 0; i < 3; i++) {
-        const int k = i == 2 ? 0 : i + 1, l = i == 0 ? 2 : i - 1;
-        for (int j = 0; j < 3; j++) {
-            const int m = j == 2 ? 0 : j + 1, o = j == 0 ? 2 : j - 1;
-            const tb_real length2 = q[3 * k + j] * q[3 * k + j] + q[3 * l + j] * q[3 * l + j];
-            if (!(length2 > TB_COLLIDE_PARALLEL * TB_COLLIDE_PARALLEL)) continue;
-            /* axis . t = t_l q_kj - t_k q_lj; extents by A's k, l and B's m, o (w of row i) */
-            const tb_real s = tb_abs(t[l] * q[3 * k + j] - t[k] * q[3 * l + j]) -
-                              (ha[k] * w[3 * l + j] + ha[l] * w[3 * k + j] + hb[m] * w[3 * i + o] +
-                               hb[o] * w[3 * i + m]);
-
-            if (s > 0 && s * s > length2 * margin * margin) return 0;
-            const tb_real length = tb_sqrt(length2);
-            const tb_real separation = s / length;
-            if (separation > best_edge + tie) {
-                best_edge = separation;
-                edge_length = length;
-                edge_i = i;
-                edge_j = j;
-            }
-        }
-    }
-    if (!(best_edge <= margin) && best_edge > best_face) return 0;
+    if (!tb_box_cross_edges(ha, hb, t, q, w, margin, tie, &edge)) return 0;
+    if (!(edge.separation <= margin) && edge.separation > best_face) return 0;
 
     int count;
     tb_real least = 0, separation;
-    if (best_edge > best_face + tie) {
+    if (edge.separation > best_face + tie) {
         /* side by side they touch along a stretch */
-        if (edge_length < TB_COLLIDE_SIDE_BY_SIDE) return TB_BOX_BOX_GENERAL;
-        const int k = edge_i == 2 ? 0 : edge_i + 1, l = edge_i == 0 ? 2 : edge_i - 1;
+        if (edge.length < TB_COLLIDE_SIDE_BY_SIDE) return TB_BOX_BOX_GENERAL;
+        const int k = edge.i == 2 ? 0 : edge.i + 1, l = edge.i == 0 ? 2 : edge.i - 1;
         tb_real n[3] = {0, 0, 0};
-        n[k] = -q[3 * l + edge_j] / edge_length;
-        n[l] = q[3 * k + edge_j] / edge_length;
+        n[k] = -q[3 * l + edge.j] / edge.length;
+        n[l] = q[3 * k + edge.j] / edge.length;
         if (n[0] * t[0] + n[1] * t[1] + n[2] * t[2] < 0) n[k] = -n[k], n[l] = -n[l];
-        return tb_box_edge_contact(a, b, edge_i, edge_j, tb_v3(n[0], n[1], n[2]), best_edge, ta, q,
-                                   margin, points);
+        return tb_box_edge_contact(a, b, edge.i, edge.j, tb_v3(n[0], n[1], n[2]), edge.separation,
+                                   ta, q, margin, points);
     }
     if (best_a + tie >= best_b) {
         separation = best_a;

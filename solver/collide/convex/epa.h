@@ -170,37 +170,34 @@ TB_FN void tb_epa_give(const tb_epa *e, const tb_epa_face *face, tb_simplex *s)
     tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, s->weight);
 }
 
-/* Normal of least penetration: the unit direction with the smallest support of A - B. `s` is
- * GJK's last simplex on entry, and receives the final face with its weights; `e` is scratch.
- * Returns the rank of the obstacle: below 3 it is flat, below 2 the normal is not unique. */
-TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal,
-                              tb_epa *e)
+/* Normal of a flat obstacle of rank 0 to 2 (a point, a line, a plane), on B's side: `ahead` points
+ * from A's inside to B's. `s` receives its vertices with the weights of the nearest point. */
+TB_FN void tb_epa_normal_of_flat(const tb_epa *e, int rank, tb_vec3 ahead, tb_simplex *s,
+                                 tb_vec3 *normal)
 {
-    const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside);
-    const int rank = tb_epa_start(a, b, s, scale, e);
-    if (rank < 3) {
-        tb_vec3 t1, t2, n;
-        const tb_vec3 toward = tb_v3_normalize(ahead, tb_v3(0, 0, 1));
-        n = toward;
-        s->count = rank + 1;
-        for (int k = 0; k <= rank; k++) s->v[k] = e->vertices[k];
-        if (rank == 2)
-            n = tb_v3_cross(tb_v3_sub(s->v[1].w, s->v[0].w), tb_v3_sub(s->v[2].w, s->v[0].w));
-        if (rank == 1) { /* perpendicular to the line, as close to B's direction as possible */
-            const tb_vec3 line = tb_v3_normalize(tb_v3_sub(s->v[1].w, s->v[0].w), toward);
-            tb_v3_tangents(line, &t1, &t2);
-            const tb_real c1 = tb_v3_dot(toward, t1), c2 = tb_v3_dot(toward, t2);
-            n = tb_v3_add(tb_v3_scale(t1, c1), tb_v3_scale(t2, c2));
-            if (!(tb_v3_length2(n) > TB_R(1e-4))) n = t1;
-        }
-        n = tb_v3_normalize(n, toward);
-        *normal = tb_v3_dot(n, ahead) < 0 ? tb_v3_negate(n) : n;
-        int inside;
-        tb_simplex_nearest(s, &inside);
-        return rank;
+    tb_vec3 t1, t2, n;
+    const tb_vec3 toward = tb_v3_normalize(ahead, tb_v3(0, 0, 1));
+    n = toward;
+    s->count = rank + 1;
+    for (int k = 0; k <= rank; k++) s->v[k] = e->vertices[k];
+    if (rank == 2)
+        n = tb_v3_cross(tb_v3_sub(s->v[1].w, s->v[0].w), tb_v3_sub(s->v[2].w, s->v[0].w));
+    if (rank == 1) { /* perpendicular to the line, as close to B's direction as possible */
+        const tb_vec3 line = tb_v3_normalize(tb_v3_sub(s->v[1].w, s->v[0].w), toward);
+        tb_v3_tangents(line, &t1, &t2);
+        const tb_real c1 = tb_v3_dot(toward, t1), c2 = tb_v3_dot(toward, t2);
+        n = tb_v3_add(tb_v3_scale(t1, c1), tb_v3_scale(t2, c2));
+        if (!(tb_v3_length2(n) > TB_R(1e-4))) n = t1;
     }
+    n = tb_v3_normalize(n, toward);
+    *normal = tb_v3_dot(n, ahead) < 0 ? tb_v3_negate(n) : n;
+    int inside;
+    tb_simplex_nearest(s, &inside);
+}
 
-    /* faces of the tetrahedron, outward */
+/* The faces of the tetrahedron vertices[0..3], outward. */
+TB_FN void tb_epa_set_tetrahedron(tb_epa *e)
+{
     e->number_of_faces = 0;
     e->number_of_vertices = 4;
     const tb_vec3 p0 = e->vertices[0].w;
@@ -212,39 +209,45 @@ TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex 
     tb_epa_face_set(e, 1, 0, i2, 3);
     tb_epa_face_set(e, 2, i2, i1, 3);
     tb_epa_face_set(e, 3, i1, 0, 3);
+}
 
+/* Grows the polytope until the support plane of a face is within the tolerance; *best is the face
+ * with the support plane nearest to the origin. False: out of memory, or no face left to grow. */
+TB_FN bool tb_epa_expand(tb_core *a, tb_core *b, tb_real scale, tb_epa *e, tb_epa_face *best)
+{
     const int curved = tb_core_curved(a) || tb_core_curved(b);
     const tb_real tolerance = (curved ? TB_COLLIDE_ROUND : TB_COLLIDE_NOISE * 4) * scale;
-    int converged = 0;
     tb_real reach = TB_REAL_MAX;
-    tb_epa_face best =
-        e->faces[tb_epa_nearest(e)]; /* the face with the support plane nearest to the origin */
-    while (!converged) {
+    *best = e->faces[tb_epa_nearest(e)];
+    for (;;) {
         const int face = tb_epa_nearest(e);
         const tb_epa_face *f = &e->faces[face];
-        if (f->height == TB_REAL_MAX) break;
+        if (f->height == TB_REAL_MAX) return false;
         const tb_vertex w = tb_cso_support(a, b, f->normal);
         const tb_real support = tb_v3_dot(f->normal, w.w);
-        converged = !(support > f->height + tolerance);
-        if (converged || support < reach) best = *f;
+        const bool converged = !(support > f->height + tolerance);
+        if (converged || support < reach) *best = *f;
         reach = tb_min(reach, support);
-        if (converged || e->number_of_vertices >= TB_EPA_VERTICES) break;
+        if (converged) return true;
+        if (e->number_of_vertices >= TB_EPA_VERTICES) return false;
         e->vertices[e->number_of_vertices] = w;
-        if (!tb_epa_grow(e, face, e->number_of_vertices, TB_COLLIDE_NOISE * scale)) break;
+        if (!tb_epa_grow(e, face, e->number_of_vertices, TB_COLLIDE_NOISE * scale)) return false;
         e->number_of_vertices++;
     }
-    tb_epa_give(e, &best, s);
+}
 
-    /* a flat side of the obstacle consists of many faces: take the face with the origin's
-     * projection */
-    *normal = best.normal;
+/* A flat side of the obstacle consists of many faces level with `best`: takes the one with the
+ * origin's projection. */
+TB_FN void tb_epa_choose_level(const tb_epa *e, const tb_epa_face *best, tb_real scale,
+                               tb_simplex *s, tb_vec3 *normal)
+{
     tb_real least = TB_REAL_MAX;
-    const tb_real level = best.height + TB_COLLIDE_NOISE * 8 * scale;
-    for (int k = 0; k < e->number_of_faces && converged; k++) {
+    const tb_real level = best->height + TB_COLLIDE_NOISE * 8 * scale;
+    for (int k = 0; k < e->number_of_faces; k++) {
         const tb_epa_face *f = &e->faces[k];
         if (f->v[0] < 0 || !(f->height <= level)) continue;
-        if (!(tb_v3_length(tb_v3_cross(f->normal, best.normal)) < 10 * TB_COLLIDE_FLAT &&
-              tb_v3_dot(f->normal, best.normal) > 0))
+        if (!(tb_v3_length(tb_v3_cross(f->normal, best->normal)) < 10 * TB_COLLIDE_FLAT &&
+              tb_v3_dot(f->normal, best->normal) > 0))
             continue;
         tb_real weight[3];
         const tb_vec3 p = tb_nearest_triangle(e->vertices[f->v[0]].w, e->vertices[f->v[1]].w,
@@ -255,6 +258,26 @@ TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex 
         *normal = f->normal;
         tb_epa_give(e, f, s);
     }
+}
+
+/* Normal of least penetration: the unit direction with the smallest support of A - B. `s` is
+ * GJK's last simplex on entry, and receives the final face with its weights; `e` is scratch.
+ * Returns the rank of the obstacle: below 3 it is flat, below 2 the normal is not unique. */
+TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal,
+                              tb_epa *e)
+{
+    const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside);
+    const int rank = tb_epa_start(a, b, s, scale, e);
+    if (rank < 3) {
+        tb_epa_normal_of_flat(e, rank, ahead, s, normal);
+        return rank;
+    }
+    tb_epa_face best;
+    tb_epa_set_tetrahedron(e);
+    const bool converged = tb_epa_expand(a, b, scale, e, &best);
+    tb_epa_give(e, &best, s);
+    *normal = best.normal;
+    if (converged) tb_epa_choose_level(e, &best, scale, s, normal);
     *normal = tb_v3_normalize(*normal, tb_v3_normalize(ahead, tb_v3(0, 0, 1)));
     return 3;
 }

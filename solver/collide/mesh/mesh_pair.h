@@ -162,40 +162,39 @@ TB_FN bool tb_mesh_summit_holds(const tb_mesh_view *view, const tb_mesh_triangle
     return false;
 }
 
-/* noise: m, the length that rounding can make at this size. */
-TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_triangle *t,
-                                           const tb_polytope *s, tb_real margin, tb_real noise)
+/* The triangle's face as the axis: the polytope is in front of it, across it or behind it. False if
+ * they are farther apart than the margin. noise: m, the length that rounding can make at this
+ * size. */
+TB_FN bool tb_mesh_try_triangle(const tb_mesh_triangle *t, const tb_polytope *s, tb_real margin,
+                                tb_real noise, tb_mesh_axis *best)
 {
-    tb_mesh_axis best;
-    best.kind = TB_MESH_AXIS_NONE;
-    best.normal = t->normal;
-    best.separation = -TB_REAL_MAX;
-    best.index = best.other = 0;
-    best.lowest = 0;
-    best.reserve = -1;
-    best.touching = best.faces_it = false;
-
-    /* the triangle's face: the polytope is in front of it, across it or behind it */
     tb_real lowest = TB_REAL_MAX, highest = -TB_REAL_MAX;
     for (int32_t i = 0; i < s->number_of_vertices; i++) {
         const tb_real h = tb_v3_dot(t->normal, s->vertices[i]) - t->offset;
-        if (h < lowest) lowest = h, best.lowest = i;
+        if (h < lowest) lowest = h, best->lowest = i;
         highest = tb_max(highest, h);
     }
-    best.behind = tb_v3_dot(t->normal, s->centre) - t->offset < 0;
+    best->behind = tb_v3_dot(t->normal, s->centre) - t->offset < 0;
     /* a solid behind the plane is inside or beyond a wall; a triangle there may be the
      * penetrating part */
-    if (lowest > margin || (!s->triangle && highest < -noise)) return best;
-    best.faces_it = s->triangle ? tb_v3_dot(s->triangle->normal, t->normal) < TB_R(-0.01) ||
-                                      tb_mesh_vertex_holds(s->view, s->triangle->index, best.lowest,
-                                                           tb_v3_negate(t->normal))
-                                : !best.behind;
-    if (best.faces_it) {
-        best.kind = TB_MESH_AXIS_TRIANGLE;
-        best.separation = lowest;
+    if (lowest > margin || (!s->triangle && highest < -noise)) return false;
+    best->faces_it = s->triangle ? tb_v3_dot(s->triangle->normal, t->normal) < TB_R(-0.01) ||
+                                       tb_mesh_vertex_holds(s->view, s->triangle->index,
+                                                            best->lowest, tb_v3_negate(t->normal))
+                                 : !best->behind;
+    if (best->faces_it) {
+        best->kind = TB_MESH_AXIS_TRIANGLE;
+        best->separation = lowest;
     }
+    return true;
+}
 
-    /* the polytope's faces, where the triangle's corner is a summit of the mesh */
+/* The polytope's faces as axes, where the triangle's corner is a summit of the mesh. False as
+ * above. */
+TB_FN bool tb_mesh_try_faces(const tb_mesh_view *view, const tb_mesh_triangle *t,
+                             const tb_polytope *s, tb_real margin, tb_real noise,
+                             tb_mesh_axis *best)
+{
     for (int32_t f = 0; f < s->number_of_faces; f++) {
         const tb_vec3 d = tb_v3_negate(s->normals[f]);
         tb_real separation = TB_REAL_MAX;
@@ -204,29 +203,31 @@ TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_me
             const tb_real h = tb_v3_dot(s->normals[f], t->v[k]) - s->offsets[f];
             if (h < separation) separation = h, corner = k;
         }
-        if (separation > margin) {
-            best.kind = TB_MESH_AXIS_NONE;
-            return best;
-        }
+        if (separation > margin) return false;
         if (tb_v3_dot(d, t->normal) < -TB_MESH_ANGLE) continue;
-        if (tb_mesh_same_direction(d, t->normal) && best.kind == TB_MESH_AXIS_TRIANGLE) continue;
+        if (tb_mesh_same_direction(d, t->normal) && best->kind == TB_MESH_AXIS_TRIANGLE) continue;
         const bool better =
-            separation > best.separation + noise + TB_R(1e-6) * tb_abs(best.separation);
+            separation > best->separation + noise + TB_R(1e-6) * tb_abs(best->separation);
         /* Two nearly level triangles alone do not decide which face carries the contact; both
          * are recorded, and the comparison of all triangles decides. */
         const bool level = s->triangle && tb_v3_dot(d, t->normal) > TB_R(0.9);
         if (!(better || level) || !tb_mesh_summit_holds(view, t, corner, d, s, f)) continue;
         if (!better) {
-            best.reserve = f;
+            best->reserve = f;
             continue;
         }
-        best.kind = TB_MESH_AXIS_FACE;
-        best.separation = separation;
-        best.normal = d;
-        best.index = f;
+        best->kind = TB_MESH_AXIS_FACE;
+        best->separation = separation;
+        best->normal = d;
+        best->index = f;
     }
+    return true;
+}
 
-    /* pairs of edges */
+/* Crossed edges of both as axes. False as above. */
+TB_FN bool tb_mesh_try_edges(const tb_mesh_triangle *t, const tb_polytope *s, tb_real margin,
+                             tb_real noise, tb_mesh_axis *best)
+{
     for (int k = 0; k < 3; k++) {
         if (!t->open[k]) continue;
         const tb_vec3 edge = tb_v3_sub(t->v[(k + 1) % 3], t->v[k]);
@@ -243,20 +244,36 @@ TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_me
             axis = tb_v3_normalize(axis, t->normal);
             if (tb_v3_dot(axis, tb_v3_add(t->normal, t->other[k])) < 0) axis = tb_v3_negate(axis);
             const tb_real separation = tb_v3_dot(axis, tb_v3_sub(from, t->v[k]));
-            if (separation > margin) {
-                best.kind = TB_MESH_AXIS_NONE;
-                return best;
-            }
-            if (separation <= best.separation + noise + TB_R(1e-3) * tb_abs(best.separation))
+            if (separation > margin) return false;
+            if (separation <= best->separation + noise + TB_R(1e-3) * tb_abs(best->separation))
                 continue;
-            best.kind = TB_MESH_AXIS_EDGES;
-            best.separation = separation;
-            best.normal = axis;
-            best.index = e;
-            best.other = k;
+            best->kind = TB_MESH_AXIS_EDGES;
+            best->separation = separation;
+            best->normal = axis;
+            best->index = e;
+            best->other = k;
         }
     }
-    best.touching = true;
+    return true;
+}
+
+/* The axis of least overlap of a triangle and a polytope, of kind NONE if they are farther apart
+ * than the margin. */
+TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_triangle *t,
+                                           const tb_polytope *s, tb_real margin, tb_real noise)
+{
+    tb_mesh_axis best;
+    best.kind = TB_MESH_AXIS_NONE;
+    best.normal = t->normal;
+    best.separation = -TB_REAL_MAX;
+    best.index = best.other = 0;
+    best.lowest = 0;
+    best.reserve = -1;
+    best.touching = best.faces_it = false;
+    best.touching = tb_mesh_try_triangle(t, s, margin, noise, &best) &&
+                    tb_mesh_try_faces(view, t, s, margin, noise, &best) &&
+                    tb_mesh_try_edges(t, s, margin, noise, &best);
+    if (!best.touching) best.kind = TB_MESH_AXIS_NONE;
     return best;
 }
 
