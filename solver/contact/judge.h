@@ -13,6 +13,14 @@ TB_FN double tb_larger(double known, double other)
     return other > known || known != known ? other : known;
 }
 
+/* Normal part of the nearest point of the cone { |t| <= mu n } to a point outside of it, whose normal
+ * part is `normal` and whose tangential part has length `slip`; 0: the nearest point is the tip. */
+TB_FN double tb_cone_rim(double normal, double slip, double mu)
+{
+    const double reach = normal + mu * slip;
+    return reach > 0 ? reach / (1 + mu * mu) : 0;
+}
+
 /* Nearest point of the second-order cone { |x_T| <= mu x_N } of De Saxcé's form, in place; x = (normal,
  * tangents), `rows` 2 or 3. mu = 0 leaves the normal's ray. In double in the float build too, as all
  * residuals are. */
@@ -20,13 +28,9 @@ TB_FN void tb_project_cone(double *x, int rows, double mu)
 {
     const double slip = rows == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
     if (slip <= mu * x[0]) return;
-    if (mu * slip <= -x[0]) {
-        for (int i = 0; i < rows; i++) x[i] = 0;
-        return;
-    }
-    const double normal = (x[0] + mu * slip) / (1 + mu * mu);
+    const double normal = tb_cone_rim(x[0], slip, mu);
     x[0] = normal;
-    for (int i = 1; i < rows; i++) x[i] *= mu * normal / slip;
+    for (int i = 1; i < rows; i++) x[i] = normal > 0 ? x[i] * (mu * normal / slip) : 0;
 }
 
 /* one block's natural map at rho = 1: f = lambda - projection(lambda - xi...),

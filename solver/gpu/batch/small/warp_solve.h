@@ -147,7 +147,8 @@ TB_FN void warp_prox_slope(const warp_own *b, tb_real normal_rho, tb_real rho, t
     k[8] = kt + along * t2 * t2;
 }
 
-/* Square of the block's natural map at rho = 1, of its impulses and velocities x (judge.h). */
+/* Square of the block's natural map at rho = 1, of its impulses and velocities x: tb_block_natural
+ * (judge.h) of three laws without its roots and quotients, which are long in double on a card. */
 TB_FN double warp_natural(const warp_own *b, const double x[3])
 {
     const double l0 = (double)b->lambda[0], l1 = (double)b->lambda[1], l2 = (double)b->lambda[2];
@@ -158,11 +159,9 @@ TB_FN double warp_natural(const warp_own *b, const double x[3])
         const double length2 = t1 * t1 + t2 * t2, inverse = warp_inverse_root(length2);
         const double length = length2 * inverse;
         if (length > mu * n) {
-            const double reach = n + mu * length;
-            const double normal = reach > 0 ? reach / (1 + mu * mu) : 0;
-            n = normal;
-            t1 *= mu * normal * inverse;
-            t2 *= mu * normal * inverse;
+            n = tb_cone_rim(n, length, mu);
+            t1 *= mu * n * inverse;
+            t2 *= mu * n * inverse;
         }
     } else {
         n = fmin(fmax(n, (double)b->lower), (double)b->upper);
