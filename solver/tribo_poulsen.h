@@ -34,7 +34,7 @@ typedef enum tb_poulsen_extreme {
     TB_EXTREME_MERGED      /* likewise, and they are one process */
 } tb_poulsen_extreme;
 
-/* Steps by which Poulsen improves the processes. Those of w are of factorized Jacobi. */
+/* Steps by which Poulsen improves the processes. Steps named by w improve factorized Jacobi. */
 typedef struct tb_poulsen_csp {
     tb_poulsen_extreme extreme;
     bool compressed; /* a worker's update of w holds the bodies of its contacts, not all */

@@ -125,7 +125,7 @@ typedef struct tb_solve_options {
     tb_stop_test stop;
     bool warm_start;
     bool local_solve;         /* solve contacts as 3x3 blocks where that pays, else by rows */
-    bool accelerate;          /* extrapolate over slow sweeps (Anderson; in field mode, momentum) */
+    bool accelerate;          /* extrapolate over slow sweeps (Anderson; large worlds: momentum) */
     int32_t maximum_halvings; /* largest number of halvings of omega after divergence */
     int32_t threads;          /* 0: all processors; serial solvers ignore it */
     tb_solve_colouring colouring; /* coloured */

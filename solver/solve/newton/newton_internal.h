@@ -55,7 +55,7 @@ typedef struct tb_newton {
  * out of range: it is left alone. */
 #define tb_newton_mean_diagonal TB_SYMBOL(tb_newton_mean_diagonal)
 TB_EXTERN tb_real tb_newton_mean_diagonal(const tb_problem *problem, int32_t index);
-/* That of all blocks. */
+/* The mean diagonals of all blocks. */
 #define tb_newton_measure TB_SYMBOL(tb_newton_measure)
 TB_EXTERN void tb_newton_measure(tb_newton *it);
 

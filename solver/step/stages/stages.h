@@ -329,12 +329,13 @@ TB_EXTERN tb_problem tb_world_problem(const tb_world *world);
 /* Works of one step, J, at the mean of its velocities (see energy_once.c). */
 typedef struct tb_energy_account {
     double motors, damping, friction, applied;
-    /* J, the largest discretization error that a step may have: du' M du; dt du' f of gravity and
-     * springs, whose work follows the path of u1 and not of the mean; and twice the square of the
-     * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange
-     * and the works of forces, whose directions turn too; and that turn times the energy of the
-     * velocities that rows change, which the Coriolis terms of the step leave out; and the error of
-     * tendons (tendon_error) */
+    /* J, the largest discretization error that a step may have. The sum of
+     * - du' M du;
+     * - dt du' f of gravity and springs, whose work follows the path of u1 and not of the mean;
+     * - twice the square of the largest turn of a body (rad; at most a tenth), times the energy that
+     *   turning bodies exchange and the works of forces, whose directions turn too;
+     * - that turn times the energy of velocities that rows change: the Coriolis terms leave it out;
+     * - the error of tendons (tendon_error) */
     double bound;
     double energy;   /* J, before the motion of positions alone, if there is one */
     bool recovers;   /* there is one */
