@@ -63,7 +63,7 @@ typedef struct td_config {
     int32_t maximum_queue_delay_us; /* how long a request may wait for others to join its batch */
     int32_t maximum_batch_worlds;
     double warm_up_seconds; /* at most, before ready */
-    /* with backend = auto, a session goes to a card from so many worlds (0: as measured by the
+    /* with backend = auto, a session goes to a card from this many worlds (0: as measured by the
      * warm-up) or bodies of one world on */
     int32_t gpu_worlds, gpu_bodies;
     /* [auth] */

@@ -10,24 +10,26 @@
 
 #define TD_CONFIG_LIST(X)                                                                          \
     X(server, grpc_address, grpc_address, TEXT, "127.0.0.1:7410", 0, 0, FIXED,                     \
-      "where gRPC listens; port 0 picks a free one; empty: not over TCP")                          \
+      "address of gRPC; port 0 picks a free one; empty: not over TCP")                             \
     X(server, grpc_socket, grpc_socket, TEXT, "", 0, 0, FIXED,                                     \
       "path of a Unix socket for gRPC; empty: none")                                               \
     X(server, http_address, http_address, TEXT, "127.0.0.1:7480", 0, 0, FIXED,                     \
-      "where HTTP listens; port 0 picks a free one; empty: not at all")                            \
+      "address of HTTP; port 0 picks a free one; empty: no HTTP")                                  \
     X(server, data, data, TEXT, "tribod-data", 0, 0, FIXED,                                        \
-      "folder of the store; empty: in memory, gone with the process")                              \
+      "folder of the store; empty: in memory, lost at the end of the process")                     \
     X(server, threads, threads, INTEGER, "0", 0, 4096, FIXED,                                      \
       "threads that simulate; 0: one for each processor")                                          \
     X(server, backend, backend, BACKEND, "cpu", 0, 0, FIXED,                                       \
-      "what steps: cpu; gpu: cards; auto: both where there are cards, by size and load")           \
+      "devices that step: cpu; gpu: cards; auto: both if there are cards, by size and "            \
+      "load")                                                                                      \
     X(server, drain_seconds, drain_seconds, SECONDS, "20", 0, 86400, LIVE,                         \
       "s; time for work in flight to finish after SIGTERM")                                        \
     X(tls, certificate, tls_certificate, TEXT, "", 0, 0, FIXED,                                    \
       "PEM file with the certificate chain, for gRPC and HTTP; empty: plain text")                 \
     X(tls, key, tls_key, TEXT, "", 0, 0, FIXED, "PEM file with the private key")                   \
     X(tls, client_ca, tls_client_ca, TEXT, "", 0, 0, FIXED,                                        \
-      "PEM file; given: clients must show a certificate that it signed")                           \
+      "PEM file with authorities; if given, clients must show a certificate that one "             \
+      "of them signed")                                                                            \
     X(log, level, log_level, LEVEL, "info", 0, 0, LIVE, "debug, info, warning or error")           \
     X(log, format, log_json, FORMAT, "text", 0, 0, FIXED, "text or json, one line an event")       \
     X(limits, message_bytes, message_bytes, BYTES, "64 MiB", 4 * KIB, 1 * GIB, FIXED,              \
@@ -51,8 +53,9 @@
     X(limits, queue_length, queue_length, INTEGER, "1024", 1, 1000000, FIXED,                      \
       "requests that wait for a device; further ones are refused")                                 \
     X(limits, queue_wait_seconds, queue_wait_seconds, SECONDS, "0.25", 0, 86400, LIVE,             \
-      "s; a step that would wait longer for its turn is refused at once; a fifth of this while "   \
-      "the queue is never empty; 0: only the queue's length counts")                               \
+      "s; a step that would wait longer for its turn is refused at once; for four "                \
+      "times this after a refusal, one that would wait longer than 1.5 times its own "             \
+      "work; 0: only the queue's length counts")                                                   \
     X(limits, steps_per_request, steps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,       \
       "steps that one request may ask for")                                                        \
     X(limits, grasps_per_request, grasps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,     \
@@ -87,15 +90,15 @@
     X(limits, grpc_streams, grpc_streams, INTEGER, "1000", 1, 100000, FIXED,                       \
       "calls at once on one gRPC connection")                                                      \
     X(limits, grpc_header_bytes, grpc_header_bytes, BYTES, "16 KiB", 1 * KIB, 1 * MIB, FIXED,      \
-      "headers of one gRPC call, with 32 bytes for each")                                          \
+      "headers of one gRPC call, each counted with 32 bytes more")                                 \
     X(limits, grpc_timeout_seconds, grpc_timeout_seconds, SECONDS, "20", 0.1, 86400, FIXED,        \
-      "s; for a gRPC connection to begin, and for the next bytes of a request")                    \
+      "s; for the preface of a gRPC connection, and between two parts of a request")               \
     X(limits, grpc_keepalive_seconds, grpc_keepalive_seconds, SECONDS, "30", 1, 86400, FIXED,      \
-      "s; a gRPC client that is silent for this long is pinged")                                   \
+      "s; a silent gRPC client is pinged after this time")                                         \
     X(limits, grpc_idle_seconds, grpc_idle_seconds, SECONDS, "3600", 0, 1e9, FIXED,                \
-      "s; a gRPC connection without a call for this long is asked to go; 0: never")                \
+      "s; a gRPC connection without a call for this long is asked to close; 0: never")             \
     X(limits, grpc_age_seconds, grpc_age_seconds, SECONDS, "0", 0, 1e9, FIXED,                     \
-      "s; a gRPC connection of this age is asked to go after its calls; 0: never")                 \
+      "s; a gRPC connection of this age is asked to close after its calls; 0: never")              \
     X(limits, calls_per_second, calls_per_second, NUMBER, "0", 0, 1e9, LIVE,                       \
       "1/s; calls of one key or of one address without a key; 0: unlimited")                       \
     X(sessions, ttl_seconds, session_ttl_seconds, SECONDS, "600", 1, 1e9, LIVE,                    \
@@ -105,23 +108,23 @@
     X(sessions, checkpoint_seconds, checkpoint_seconds, SECONDS, "10", 0, 1e9, LIVE,               \
       "s; changed sessions are written to the store this often; 0: never")                         \
     X(scheduler, maximum_queue_delay_us, maximum_queue_delay_us, INTEGER, "0", 0, 1000000, LIVE,   \
-      "us; how long a request may wait for others to share its batch")                             \
+      "us; longest wait of a request for others that share its batch")                             \
     X(scheduler, maximum_batch_worlds, maximum_batch_worlds, INTEGER, "4096", 1, 1000000, LIVE,    \
       "worlds of one batch")                                                                       \
     X(scheduler, warm_up_seconds, warm_up_seconds, SECONDS, "5", 0, 600, FIXED,                    \
-      "s; at most this long is spent on warming up before the first request")                      \
+      "s; longest warm-up before the first request")                                               \
     X(scheduler, gpu_worlds, gpu_worlds, INTEGER, "0", 0, 1000000, LIVE,                           \
-      "backend = auto: from so many worlds on a card is used, never for colliding meshes; 0: as "  \
-      "measured at the start and since")                                                           \
+      "backend = auto: a session or job with at least this many worlds gets a card, "              \
+      "unless meshes collide in it; 0: measured at the start and while serving")                   \
     X(scheduler, gpu_bodies, gpu_bodies, INTEGER, "2000", 1, 1000000000, LIVE,                     \
-      "backend = auto: the same for the bodies of one world")                                      \
+      "backend = auto: one world with at least this many bodies gets a card")                      \
     X(auth, anonymous, anonymous, SCOPE, "run", 0, 0, LIVE,                                        \
-      "what callers without a key may do on loopback: none, read, run or admin")                   \
+      "scope of callers without a key on loopback: none, read, run or admin")                      \
     X(auth, anonymous_remote, anonymous_remote, SWITCH, "no", 0, 0, LIVE,                          \
-      "yes or no: the same for callers from elsewhere")                                            \
+      "yes or no: the same scope for callers from elsewhere")                                      \
     X(auth, server_info, server_info, SCOPE, "none", 0, 0, LIVE,                                   \
-      "scope that callers need to see devices, limits and load by GetServerInfo; others learn "    \
-      "that the server is there: none, read, run or admin")                                        \
+      "scope that callers need to see devices, limits and load by GetServerInfo; other "           \
+      "callers learn only that the server is there: none, read, run or admin")                     \
     X(auth, high_priority, high_priority, SCOPE, "admin", 0, 0, LIVE,                              \
       "scope that calls of PRIORITY_HIGH need: none, read, run or admin")                          \
     X(http, cors_origins, cors_origins, TEXT, "", 0, 0, LIVE,                                      \
@@ -133,34 +136,35 @@
     X(http, behind_proxy, behind_proxy, SWITCH, "no", 0, 0, LIVE,                                  \
       "yes or no: a proxy forwards to this server, so no caller counts as loopback")               \
     X(store, retain_days, retain_days, NUMBER, "90", 0, 1e6, FIXED,                                \
-      "days that runs with their steps and events, unused assets and scenes are kept; 0: for "     \
-      "ever")                                                                                      \
+      "days that runs with their steps and events, unused assets and scenes are kept; "            \
+      "0: without end")                                                                            \
     X(store, retain_snapshots_bytes, retain_snapshots_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, \
-      FIXED, "transient and automatic snapshots beyond this go, the oldest first")                 \
+      FIXED, "transient and automatic snapshots beyond this are deleted, the oldest first")        \
     X(store, session_snapshots, session_snapshots, INTEGER, "1000", 0, 1000000, FIXED,             \
-      "snapshots that an open session keeps; the oldest go for new ones; 0: no bound")             \
+      "snapshots that an open session keeps; the oldest are deleted for new ones; 0: "             \
+      "no bound")                                                                                  \
     X(store, session_snapshots_bytes, session_snapshots_bytes, BYTES, "1 GiB", 0,                  \
       1024 * 1024 * GIB, FIXED,                                                                    \
       "bytes of snapshots that an open session keeps; the newest stays whatever its size; 0: no "  \
       "bound")                                                                                     \
     X(store, retain_jobs_bytes, retain_jobs_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, FIXED,    \
-      "results of ended grasp jobs; beyond it the oldest jobs go; 0: no bound")                    \
+      "results of ended grasp jobs beyond this: the oldest jobs are deleted; 0: no "               \
+      "bound")                                                                                     \
     X(store, retain_recordings_bytes, retain_recordings_bytes, BYTES, "4 GiB", 0,                  \
       1024 * 1024 * GIB, FIXED, "recordings of runs beyond this: the oldest are deleted")          \
     X(store, retain_trajectories_bytes, retain_trajectories_bytes, BYTES, "4 GiB", 0,              \
       1024 * 1024 * GIB, FIXED,                                                                    \
       "trajectories of grasp jobs beyond this: the oldest are deleted; 0: no bound")               \
     X(store, retain_unused_bytes, retain_unused_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB,       \
-      FIXED, "assets and scenes that nobody uses, beyond this, go an hour after their last use")   \
+      FIXED, "unused assets and scenes beyond this are deleted an hour after their last use")      \
     X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \
       "writes that wait; beyond it step summaries are dropped and counted")                        \
     X(fleet, replica, fleet_replica, TEXT, "", 0, 0, FIXED,                                        \
       "number of this daemon among the replicas of a fleet, or a name that ends in it, such as "   \
       "tribod-2; empty: no fleet")                                                                 \
     X(fleet, addresses, fleet_addresses, TEXT, "", 0, 0, FIXED,                                    \
-      "gRPC addresses of the replicas, told to clients whose session is elsewhere: one by "        \
-      "number, "                                                                                   \
-      "comma-separated, or a pattern with {} for the number")                                      \
+      "gRPC addresses of the replicas, one by number, comma-separated, or a pattern "              \
+      "with {} for the number; clients whose session is elsewhere receive its address")            \
     X(fleet, outbox, fleet_outbox, TEXT, "", 0, 0, FIXED,                                          \
       "PostgreSQL that gets the runs and benchmarks of all daemons of a fleet: "                   \
       "postgresql://USER@HOST/DATABASE, the password by PGPASSWORD or PGPASSFILE; empty: none")    \

@@ -146,8 +146,8 @@ int command_load(int argc, char **argv)
         {"worlds", "N", "worlds of each session (1)", ARGS_INTEGER, &l.worlds, 1, 1000000, NULL},
         {"steps", "N", "steps of each call (1)", ARGS_INTEGER, &l.steps, 1, 1000000, NULL},
         {"window", "S", "length of a measurement (1)", ARGS_NUMBER, &l.window, 0.01, 3600, NULL},
-        {"windows", "N", "at most so many of each level (20)", ARGS_INTEGER, &l.windows, 1,
-         MOST_WINDOWS, NULL},
+        {"windows", "N", "most of each level (20)", ARGS_INTEGER, &l.windows, 1, MOST_WINDOWS,
+         NULL},
         {"json", NULL, "one JSON object a line", ARGS_FLAG, &l.json, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {{"options", own}, {"the daemon", connection}, {NULL, NULL}};

@@ -260,7 +260,7 @@ int command_runs(int argc, char **argv)
     int64_t limit = 100;
     remote_option_list(&remote, connection);
     const args_option own[] = {
-        {"limit", "N", "at most so many (100)", ARGS_INTEGER, &limit, 1, 1000000, NULL},
+        {"limit", "N", "most runs to list (100)", ARGS_INTEGER, &limit, 1, 1000000, NULL},
         {"fleet", NULL, "of all daemons of the fleet, from its database", ARGS_FLAG, &fleet, 0, 0,
          NULL},
         {"json", NULL, "one JSON object a line", ARGS_FLAG, &json, 0, 0, NULL},

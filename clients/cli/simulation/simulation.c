@@ -68,7 +68,7 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
         {"r", "NAME", "how the solver's step is found", ARGS_CHOICE, &o->r_strategy, 0, 0,
          STRATEGIES},
         {"colouring", "NAME", "of --solver coloured", ARGS_CHOICE, &o->colouring, 0, 0, COLOURINGS},
-        {"colours", "N", "of --colouring balanced: at least so many", ARGS_INTEGER, &o->colours, 0,
+        {"colours", "N", "least number of --colouring balanced", ARGS_INTEGER, &o->colours, 0,
          INT32_MAX, NULL},
         {"worlds", "N", "copies stepped side by side (1)", ARGS_INTEGER, &o->worlds, 1, 1000000,
          NULL},
