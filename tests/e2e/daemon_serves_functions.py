@@ -13,7 +13,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -278,9 +280,57 @@ def check_limits(report: Report, names: list[str], environment: Mapping[str, str
             two.close()
 
 
+def check_many(report: Report, names: list[str], environment: Mapping[str, str]) -> None:
+    """Clients at once whose arrays evict each other: no wrong answer, and all memory comes back."""
+    own = {"TRIBOD_LIMITS_KEPT_ARRAY_BYTES": "300 KiB", "TRIBOD_SERVER_THREADS": "6"}
+    faults: list[str] = []
+    answers: list[int] = []
+
+    def work(client: tribo.Client, number: int) -> None:
+        heat, u = client.function(HEAT), field() + number
+        first = b""
+        end = time.monotonic() + 60
+        k = 0
+        while k < 20 and time.monotonic() < end:
+            backend = names[(number + k) % len(names)]
+            try:
+                given = tribo.Kept("u", u if k % 4 == 0 else None)
+                answer = heat.call(given, keep={"v": f"v{k}"}, backend=backend)
+                found = client.fetch(answer.outputs["v"]).tobytes()
+            except tribo.ResourceExhaustedError:
+                time.sleep(0.005)  # all workers are busy
+                continue
+            except tribo.NotFoundError:
+                k += 4 - k % 4  # evicted
+                continue
+            first = first or found
+            if found != first:
+                faults.append(f"client {number}, call {k}: other bytes")
+            answers.append(k)
+            k += 1
+
+    def run(daemon: tribo.Daemon, number: int) -> None:
+        try:
+            with daemon.connect() as client:
+                work(client, number)
+        except Exception as error:
+            faults.append(repr(error))
+
+    with tribo.Daemon(environment={**environment, **own}) as daemon:
+        threads = [threading.Thread(target=run, args=(daemon, number)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with urllib.request.urlopen(f"http://{daemon.http}/metrics", timeout=30) as metrics:
+            lines = metrics.read().decode().splitlines()
+    report.equal(faults, [], "faults of clients at once")
+    report.check(len(answers) >= 12, f"answers of clients at once: {len(answers)}")
+    report.check("tribod_memory_booked_bytes 0" in lines, "memory is given back")
+
+
 def check_http(report: Report, address: str) -> None:
     """Fetch and Forget over HTTP and JSON."""
-    import urllib.request
 
     def post(method: str, message: dict[str, object]) -> dict[str, object]:
         request = urllib.request.Request(
@@ -344,6 +394,8 @@ def main() -> None:
                 check_http(report, daemon.http)
         with report.case("limits"):
             check_limits(report, names, environment)
+        with report.case("many at once"):
+            check_many(report, names, environment)
         with report.case("cache"):
             check_cache(report, folder / "restart", environment)
     report.finish()
