@@ -160,7 +160,7 @@ typedef struct tb_model_tree {
 } tb_model_tree;
 
 /* Numbers of sleep in a state: of the world, of a tree (step/state/sleep_once.c). */
-enum { TB_SLEEP_HEADER = 4, TB_SLEEP_OF_TREE = 3 };
+enum { TB_SLEEP_HEADER = 5, TB_SLEEP_OF_TREE = 3 };
 
 typedef struct tb_model_dof {
     int32_t body, joint, tree;

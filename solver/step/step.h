@@ -211,6 +211,8 @@ static inline tb_sleeper *tb_sleep_of(const tb_state *state, int32_t tree)
 void tb_sleep_inputs(const tb_state *state, double *inputs, int32_t stride);
 /* Whether a kinematic body has no velocity and is where it was after the last step. */
 bool tb_sleep_is_still(const tb_state *state, int32_t kinematic);
+/* Whether the last step left gaps open, which the certificate of every step has to tell. */
+bool tb_sleep_has_open_gaps(const tb_state *state);
 /* After a step: these numbers belong to it. asleep: trees that sleep from now on, may be NULL. */
 void tb_sleep_close(tb_state *state, const bool *asleep, const double *inputs,
                     const tb_certificate *certificate);

@@ -569,8 +569,7 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     tb_status status = TB_OK;
 #ifndef TB_DEVICE
     if (w->sleep)
-        status =
-            tb_sleep_choose(w, stepping->recovered.velocity, stepping->solution.status == TB_OK);
+        status = tb_sleep_choose(w, &stepping->recovered, stepping->solution.status == TB_OK);
     if (status != TB_OK) return tb_fail_memory(error, 0, "a step's contacts");
 #endif
     status = account_for_velocities(w, &stepping->solution, &account, error);

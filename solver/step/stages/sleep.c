@@ -189,15 +189,18 @@ TB_STATIC bool is_slow(const tb_world *w, const tb_model_tree *tree, const tb_re
     return true;
 }
 
-/* Counts the slow steps of each tree that is awake. */
-TB_STATIC void count_slow_steps(const tb_world *w, const tb_real *recovery, bool converged)
+/* Counts the slow steps of each tree that is awake; a step counts that reached its tolerance and left
+ * no gap open, for a certificate has to tell of one in every step. */
+TB_STATIC void count_slow_steps(const tb_world *w, const tb_recovered *recovered, bool converged)
 {
     const tb_model *m = w->model;
+    const tb_real *recovery = recovered->velocity;
+    const bool counts = converged && recovered->faults == 0 && !tb_sleep_has_open_gaps(w->state);
     for (int32_t t = 0; t < m->number_of_trees; t++) {
         const tb_model_tree *tree = &m->trees[t];
         double *steps = &tb_sleep_of(w->home, t)->slow_steps;
         if (w->sleep->asleep[t]) continue;
-        const bool slow = converged && tree->sleep != TB_SLEEP_NEVER && is_slow(w, tree, recovery);
+        const bool slow = counts && tree->sleep != TB_SLEEP_NEVER && is_slow(w, tree, recovery);
         *steps = slow ? fmin(*steps + 1, SLOW_STEPS) : 0;
     }
 }
@@ -218,13 +221,13 @@ TB_STATIC int32_t count_sleeping_contacts(const tb_world *w)
     return count;
 }
 
-TB_EXTERN tb_status tb_sleep_choose(tb_world *world, const tb_real *recovery, bool converged)
+TB_EXTERN tb_status tb_sleep_choose(tb_world *world, const tb_recovered *recovered, bool converged)
 {
     tb_world *w = world;
     const tb_model *m = w->model;
     bool *falls = w->sleep->falls;
     int32_t *island = w->sleep->island;
-    count_slow_steps(w, recovery, converged);
+    count_slow_steps(w, recovered, converged);
     find_islands(w, w->records, w->number_of_contacts);
 
     /* by the roots of the islands, then for each tree */

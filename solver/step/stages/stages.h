@@ -137,64 +137,6 @@ TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
     if (world->fine) world->fine[row] = TB_R(impulse - (double)world->warm[row]);
 }
 
-/* ---- sleep, on the processor ---- */
-
-/* Of a world in which trees may sleep. Arrays from the step's arena. */
-typedef struct tb_sleep_of_world {
-    bool any;     /* a tree sleeps */
-    bool wakes;   /* a sleeping tree is touched: the step begins again without its island's sleep */
-    bool *asleep; /* trees that this step leaves out */
-    bool *touched;   /* trees that sleep and that something touches */
-    bool *falls;     /* trees that fall asleep in this step */
-    bool *still;     /* kinematic bodies that do not move */
-    int32_t *island; /* trees, scratch */
-    double *inputs;  /* trees: hashes */
-} tb_sleep_of_world;
-
-/* Whether the step leaves out a tree (-1: none). */
-TB_FN bool tb_world_leaves_out(const tb_world *w, int32_t tree)
-{
-#ifdef TB_DEVICE
-    (void)w, (void)tree;
-    return false;
-#else
-    return w->sleep && w->sleep->any && tree >= 0 && w->sleep->asleep[tree];
-#endif
-}
-
-#ifndef TB_DEVICE
-/* Finds the trees that sleep, and wakes those whose inputs have changed. False if memory is
- * refused. */
-#define tb_sleep_open TB_SYMBOL(tb_sleep_open)
-TB_EXTERN bool tb_sleep_open(tb_world *world);
-/* Whether a shape's body may move in this step. */
-#define tb_sleep_moves TB_SYMBOL(tb_sleep_moves)
-TB_EXTERN bool tb_sleep_moves(const tb_world *world, int32_t shape);
-/* Two shapes may touch: true where that wakes one of their trees, which sleeps. */
-#define tb_sleep_touch TB_SYMBOL(tb_sleep_touch)
-TB_EXTERN bool tb_sleep_touch(tb_world *world, int32_t shape_a, int32_t shape_b);
-/* Wakes the islands of the trees that were touched, for the step that begins again. */
-#define tb_sleep_wake_touched TB_SYMBOL(tb_sleep_wake_touched)
-TB_EXTERN void tb_sleep_wake_touched(tb_world *world);
-/* Chooses the trees that fall asleep, and stops them: u_end is 0. recovery: dofs, m/s, or NULL. Also
- * reserves memory for the contacts that tb_sleep_keep_contacts keeps: RESOURCE_EXHAUSTED. */
-#define tb_sleep_choose TB_SYMBOL(tb_sleep_choose)
-TB_EXTERN tb_status tb_sleep_choose(tb_world *world, const tb_real *recovery, bool converged);
-/* Sets the impulses and statuses of rows that are no contacts to 0 where the step has made its own. */
-#define tb_sleep_clear_rows TB_SYMBOL(tb_sleep_clear_rows)
-TB_EXTERN void tb_sleep_clear_rows(const tb_world *world, tb_state *state);
-/* The coordinates after the step of all that is awake. */
-#define tb_sleep_commit TB_SYMBOL(tb_sleep_commit)
-TB_EXTERN void tb_sleep_commit(const tb_world *world, tb_state *state);
-/* Adds the contacts of what sleeps to the step's records, in the order of pairs. Returns how many
- * there are now. */
-#define tb_sleep_keep_contacts TB_SYMBOL(tb_sleep_keep_contacts)
-TB_EXTERN int32_t tb_sleep_keep_contacts(tb_world *world);
-/* After the commit: the trees that were chosen sleep, and the certificate tells of all that do. */
-#define tb_sleep_end TB_SYMBOL(tb_sleep_end)
-TB_EXTERN void tb_sleep_end(const tb_world *world, tb_certificate *certificate);
-#endif
-
 /* Replaces impulses that missed their tolerance and do work, or are far from the law (last_resort.c). */
 #define tb_world_take_no_energy TB_SYMBOL(tb_world_take_no_energy)
 TB_EXTERN tb_status tb_world_take_no_energy(const tb_world *world, const tb_problem *problem,
@@ -234,6 +176,64 @@ TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered
 TB_EXTERN tb_status tb_world_run_solver(const tb_world *world, const tb_solve_options *options,
                                         const tb_problem *problem, tb_warm_start *warm,
                                         tb_solution *solution, tb_error *error);
+
+/* ---- sleep, on the processor ---- */
+
+/* Of a world in which trees may sleep. Arrays from the step's arena. */
+typedef struct tb_sleep_of_world {
+    bool any;     /* a tree sleeps */
+    bool wakes;   /* a sleeping tree is touched: the step begins again without its island's sleep */
+    bool *asleep; /* trees that this step leaves out */
+    bool *touched;   /* trees that sleep and that something touches */
+    bool *falls;     /* trees that fall asleep in this step */
+    bool *still;     /* kinematic bodies that do not move */
+    int32_t *island; /* trees, scratch */
+    double *inputs;  /* trees: hashes */
+} tb_sleep_of_world;
+
+/* Whether the step leaves out a tree (-1: none). */
+TB_FN bool tb_world_leaves_out(const tb_world *w, int32_t tree)
+{
+#ifdef TB_DEVICE
+    (void)w, (void)tree;
+    return false;
+#else
+    return w->sleep && w->sleep->any && tree >= 0 && w->sleep->asleep[tree];
+#endif
+}
+
+#ifndef TB_DEVICE
+/* Finds the trees that sleep, and wakes those whose inputs have changed. False if memory is
+ * refused. */
+#define tb_sleep_open TB_SYMBOL(tb_sleep_open)
+TB_EXTERN bool tb_sleep_open(tb_world *world);
+/* Whether a shape's body may move in this step. */
+#define tb_sleep_moves TB_SYMBOL(tb_sleep_moves)
+TB_EXTERN bool tb_sleep_moves(const tb_world *world, int32_t shape);
+/* Two shapes may touch: true where that wakes one of their trees, which sleeps. */
+#define tb_sleep_touch TB_SYMBOL(tb_sleep_touch)
+TB_EXTERN bool tb_sleep_touch(tb_world *world, int32_t shape_a, int32_t shape_b);
+/* Wakes the islands of the trees that were touched, for the step that begins again. */
+#define tb_sleep_wake_touched TB_SYMBOL(tb_sleep_wake_touched)
+TB_EXTERN void tb_sleep_wake_touched(tb_world *world);
+/* Chooses the trees that fall asleep, and stops them: u_end is 0. Also reserves memory for the
+ * contacts that tb_sleep_keep_contacts keeps: RESOURCE_EXHAUSTED. */
+#define tb_sleep_choose TB_SYMBOL(tb_sleep_choose)
+TB_EXTERN tb_status tb_sleep_choose(tb_world *world, const tb_recovered *recovered, bool converged);
+/* Sets the impulses and statuses of rows that are no contacts to 0 where the step has made its own. */
+#define tb_sleep_clear_rows TB_SYMBOL(tb_sleep_clear_rows)
+TB_EXTERN void tb_sleep_clear_rows(const tb_world *world, tb_state *state);
+/* The coordinates after the step of all that is awake. */
+#define tb_sleep_commit TB_SYMBOL(tb_sleep_commit)
+TB_EXTERN void tb_sleep_commit(const tb_world *world, tb_state *state);
+/* Adds the contacts of what sleeps to the step's records, in the order of pairs. Returns how many
+ * there are now. */
+#define tb_sleep_keep_contacts TB_SYMBOL(tb_sleep_keep_contacts)
+TB_EXTERN int32_t tb_sleep_keep_contacts(tb_world *world);
+/* After the commit: the trees that were chosen sleep, and the certificate tells of all that do. */
+#define tb_sleep_end TB_SYMBOL(tb_sleep_end)
+TB_EXTERN void tb_sleep_end(const tb_world *world, tb_certificate *certificate);
+#endif
 
 /* ---- a step in parts ---- */
 

@@ -2,7 +2,8 @@
  *
  * Numbers of a state: after how many steps they were written, plus 1 (0: never); the energy of a
  * world that sleeps as a whole, and whether it is known; the closure error of the last step that
- * computed one; three numbers a tree; a hash of the pose and velocity of each kinematic body.
+ * computed one; how many gaps the last step could not close; three numbers a tree; a hash of the
+ * pose and velocity of each kinematic body.
  *
  * A tree that sleeps has no velocity, and its contacts and impulses are those of its last step. It
  * wakes where anything that pushes it has changed, which a hash of its inputs shows whoever changed
@@ -11,7 +12,7 @@
 
 #include "step/step.h"
 
-enum { WRITTEN_AFTER, ENERGY, ENERGY_IS_KNOWN, CLOSURE_ERROR };
+enum { WRITTEN_AFTER, ENERGY, ENERGY_IS_KNOWN, CLOSURE_ERROR, OPEN_GAPS };
 static const uint64_t HASH_START = 0xcbf29ce484222325u;
 
 bool tb_sleep_is_current(const tb_state *state)
@@ -111,7 +112,13 @@ void tb_sleep_close(tb_state *state, const bool *asleep, const double *inputs,
             *tb_sleep_of(state, t) = (tb_sleeper){TB_ASLEEP, inputs[t], certificate->residual};
     state->sleep[ENERGY_IS_KNOWN] = 0;
     state->sleep[CLOSURE_ERROR] = certificate->closure_error;
+    state->sleep[OPEN_GAPS] = certificate->faults;
     stamp(state);
+}
+
+bool tb_sleep_has_open_gaps(const tb_state *state)
+{
+    return state->sleep[OPEN_GAPS] > 0;
 }
 
 static bool sleeps(const tb_state *s, int32_t shape)
@@ -171,6 +178,7 @@ void tb_sleep_reset(tb_state *state)
     }
     state->sleep[ENERGY_IS_KNOWN] = 0;
     state->sleep[CLOSURE_ERROR] = -1;
+    state->sleep[OPEN_GAPS] = 0;
     state->sleep[WRITTEN_AFTER] = 0;
     if (!any) return;
     tb_sleep_inputs(state, &tb_sleep_of(state, 0)->inputs, TB_SLEEP_OF_TREE);

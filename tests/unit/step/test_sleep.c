@@ -289,6 +289,21 @@ START_TEST(snapshots_and_forks_keep_sleep)
 }
 END_TEST
 
+/* A ball between walls that are too close is at rest, but each step has to tell of its gaps. */
+START_TEST(what_cannot_be_closed_stays_awake)
+{
+    run r = begin(
+        MJCF("<option gravity='0 0 0'><flag sleep='enable'/></option><worldbody>"
+             "<geom type='box' size='.1 1 1' pos='-.15 0 0'/>"
+             "<geom type='box' size='.1 1 1' pos='.15 0 0'/>"
+             "<body name='ball'><freejoint/><geom size='.0505' mass='1'/></body></worldbody>"));
+    go(&r, 100);
+    expect_asleep(&r, 0);
+    ck_assert(r.last.flags & TB_CERTIFICATE_INFEASIBLE);
+    end(&r);
+}
+END_TEST
+
 /* Other parameters are another weight: what sleeps wakes. */
 START_TEST(parameters_wake)
 {
@@ -306,4 +321,4 @@ TEST_MAIN(what_rests_falls_asleep_and_keeps_every_bit, impulses_of_what_sleeps_b
           a_force_wakes_the_island_that_it_pushes, setters_wake,
           a_body_that_comes_wakes_what_it_meets, a_kinematic_body_wakes_what_it_bears,
           a_body_may_begin_asleep, coupled_trees_sleep_together, snapshots_and_forks_keep_sleep,
-          parameters_wake)
+          what_cannot_be_closed_stays_awake, parameters_wake)
