@@ -68,6 +68,26 @@ static tb_status take_obstacles(const tb_model *m, tb_soft_scene *s, tb_soft_rig
     return TB_OK;
 }
 
+/* Numbers of the rigid bodies that clamps name; *rigid has room for them. */
+static tb_status take_clamps(const tb_model *m, tb_soft_scene *s, tb_soft_rigid *rigid,
+                             int32_t *count, tb_error *error)
+{
+    for (int32_t c = 0; c < s->number_of_clamps; c++) {
+        tb_soft_clamp *clamp = s->clamps + c;
+        if (clamp->partner[0] == 0) continue;
+        const int32_t body = tb_model_find(m, TB_HANDLE_BODY, clamp->partner);
+        if (body < 0)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "rigid",
+                                 "a clamp moves with '%s', and no rigid body has that name",
+                                 clamp->partner);
+        int32_t r = 0;
+        while (r < *count && rigid[r].body != body) r++;
+        if (r == *count) rigid[(*count)++].body = body;
+        clamp->rigid = r + 1;
+    }
+    return TB_OK;
+}
+
 static tb_status make_world(const tb_soft_scene *scene, const tb_soft_rigid *rigid, int32_t count,
                             tb_soft_world **world, tb_error *error)
 {
@@ -121,6 +141,7 @@ tb_status tb_state_soft_create(const tb_model *model, tb_state_soft **soft, tb_e
     if (status == TB_OK) {
         memcpy(walls, scene->obstacles, (size_t)number_of_walls * sizeof *walls);
         status = take_obstacles(model, scene, &rigid, &count, error);
+        if (status == TB_OK) status = take_clamps(model, scene, rigid, &count, error);
     }
     if (status == TB_OK) status = make(model, scene, rigid, count, soft, error);
     if (status == TB_OK) {
@@ -167,6 +188,23 @@ static tb_status make_again(const tb_model *model, const tb_state_soft *from, tb
     return status;
 }
 
+/* Where the rigid bodies of clamps are in the reference pose, which the state has. */
+static tb_status place_clamps(tb_state *state, tb_error *error)
+{
+    tb_soft_world *w = state->soft->world;
+    for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
+        tb_soft_clamp *clamp = w->scene.clamps + c;
+        tb_body_motion motion;
+        if (clamp->rigid == 0) continue;
+        const tb_status status =
+            tb_state_body_motion(state, w->rigid[clamp->rigid - 1].body, &motion);
+        if (status != TB_OK) return tb_fail(error, status, "where '%s' is", clamp->partner);
+        clamp->start.position = tb_v3_load(motion.position);
+        clamp->start.rotation = tb_q_matrix(tb_q_load(motion.orientation));
+    }
+    return TB_OK;
+}
+
 static void move_walls(tb_state *state)
 {
     const tb_model *m = state->model;
@@ -191,7 +229,7 @@ tb_status tb_state_soft_reset(tb_state *state, tb_error *error)
     tb_state_soft_destroy(state->soft);
     state->soft = fresh;
     move_walls(state);
-    return TB_OK;
+    return place_clamps(state, error);
 }
 
 tb_status tb_state_soft_fork(const tb_state *state, tb_state_soft **fork, tb_error *error)
@@ -216,10 +254,10 @@ tb_status tb_state_soft_save(const tb_state *state, unsigned char **bytes, size_
     return tb_soft_world_save(state->soft->world, bytes, size, error);
 }
 
-tb_status tb_state_soft_read(const tb_model *model, const unsigned char *bytes, size_t size,
+tb_status tb_state_soft_read(const tb_state *state, const unsigned char *bytes, size_t size,
                              tb_state_soft **soft, tb_error *error)
 {
-    tb_status status = tb_state_soft_create(model, soft, error);
+    tb_status status = make_again(state->model, state->soft, soft, error);
     if (status == TB_OK) status = tb_soft_world_restore((*soft)->world, bytes, size, error);
     if (status == TB_OK) return TB_OK;
     tb_state_soft_destroy(*soft);

@@ -409,7 +409,8 @@ tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, in
     bool whole = true;
     for (int32_t a = 0; a < bodies; a++)
         for (int32_t b = a + 1; b < bodies + w->scene.number_of_obstacles; b++)
-            if (b < bodies || a < bodies) whole = whole && collect_pair(w, a, b, &all);
+            if (b < bodies || !tb_soft_clamped_to(w, a, b - bodies))
+                whole = whole && collect_pair(w, a, b, &all);
     if (all.count > 0) qsort(all.items, (size_t)all.count, sizeof *all.items, by_key);
     *contacts = TB_ARENA_ARRAY(&w->step, tb_soft_contact, all.count);
     if (*contacts != NULL && all.count > 0)

@@ -71,13 +71,13 @@ static void accelerate_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_
         }
         for (int a = 0; a < 3; a++)
             f->v[3 * (size_t)n + (size_t)a] += dt * (force[a] / f->mass[n] + g[a]);
-        if (f->held != NULL && f->held[n]) memset(f->v + 3 * (size_t)n, 0, 3 * sizeof(double));
     }
 }
 
 void tb_soft_accelerate(tb_soft_world *w, int32_t body, double dt)
 {
     tb_soft_planes(w, body, accelerate_plane, &dt);
+    tb_soft_clamps_hold(w, body);
 }
 
 static void momentum_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums *s,

@@ -49,10 +49,14 @@ typedef struct tb_soft_obstacle {
     int32_t rigid;       /* number of the rigid body (partners.c), from 1; 0: a wall */
 } tb_soft_obstacle;
 
-/* Nodes of a body inside a box do not move. */
+/* Nodes of a body inside a box stand, or move with a frame (clamps.c). */
 typedef struct tb_soft_clamp {
     int32_t body;
-    double lower[3], upper[3]; /* m */
+    double lower[3], upper[3];  /* m, at the start */
+    double velocity[3];         /* m/s, of the frame; 0 of a rigid body's */
+    char partner[TB_SOFT_NAME]; /* name of the rigid body that it moves with; "": none */
+    int32_t rigid;              /* its number (partners.c), from 1; 0: none */
+    tb_pose start;              /* of the rigid body in its reference pose */
 } tb_soft_clamp;
 
 typedef struct tb_soft_options {
@@ -90,7 +94,7 @@ typedef struct tb_soft_field {
     double *depth;  /* m, distance of X from the shape's surface */
     double *octant; /* nodes x 8, kg, of the cell above the node */
     uint8_t *layer; /* 0: the node has mass; 1 to TB_SOFT_LAYERS: steps from one that has */
-    uint8_t *held;  /* 1: clamped; NULL: no clamps */
+    uint8_t *held;  /* number of the clamp, from 1; 0: free; NULL: no clamps */
     int32_t lower[3], upper[3]; /* nodes of layers up to TB_SOFT_LAYERS, upper excluded */
     int32_t outside;            /* axis + 1 along which a layer leaves the grid; 0: none does */
     double stiffness;           /* Pa, the bound of material.h, of the last stress */

@@ -152,6 +152,20 @@ void tb_soft_rigid_push(tb_soft_rigid *rigid, const double point[3], const doubl
 /* Whether a shape of the body may touch a soft body within dt. */
 bool tb_soft_rigid_is_near(const tb_soft_world *w, int32_t rigid, double dt);
 
+/* ---- clamps.c ---- */
+
+/* Which nodes are held in this substep; gives those of frames that move their reference coordinates. After
+ * tb_soft_partners_begin. */
+void tb_soft_clamps_take(tb_soft_world *w);
+/* Gives the held nodes of a body the velocities of their frames; the frames get the impulses. */
+void tb_soft_clamps_hold(tb_soft_world *w, int32_t body);
+bool tb_soft_clamp_holds(const tb_soft_world *w, const tb_soft_clamp *clamp, const double X[3]);
+void tb_soft_clamp_velocity(const tb_soft_world *w, int32_t clamp, const double x[3], double v[3]);
+/* An impulse (N s) at x on the frame's rigid body, if it has one. */
+void tb_soft_clamp_push(tb_soft_world *w, int32_t clamp, const double x[3], const double push[3]);
+/* Whether the body is clamped to the rigid body of the obstacle: they do not touch each other. */
+bool tb_soft_clamped_to(const tb_soft_world *w, int32_t body, int32_t obstacle);
+
 /* ---- state.c ---- */
 
 /* The state as plain bytes, in memory that is used again, and back. */

@@ -127,6 +127,18 @@ void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *l, double *
     for (int32_t i = 0; i < l->count; i++) {
         const tb_soft_contact *c = l->contacts + i;
         double velocity[3];
+        for (int side = 0; side < 2; side++) {
+            const int32_t who = side == 0 ? c->a : c->b;
+            if (who >= bodies || w->fields[who].held == NULL) continue;
+            for (int k = 0; k < 8; k++) {
+                const int32_t node = tb_soft_corner(w, c->cell, k);
+                const double weight = side == 0 ? c->weights[0][k] : -c->weights[1][k];
+                if (w->fields[who].held[node] == 0) continue;
+                for (int d = 0; d < 3; d++)
+                    slip[3 * i + d] +=
+                        weight * dot(direction_of(c, d), w->fields[who].v + 3 * (size_t)node);
+            }
+        }
         if (c->b < bodies) continue;
         tb_soft_obstacle_velocity(w, c->b - bodies, c->point, velocity);
         for (int k = 0; k < 3; k++) slip[3 * i + k] -= dot(direction_of(c, k), velocity);

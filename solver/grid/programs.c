@@ -381,6 +381,26 @@ static double cone_error(projections *p)
     return worst;
 }
 
+/* The part of an impulse that a side's held nodes take acts on what holds them. */
+static void push_clamps(tb_soft_world *w, const tb_soft_contact *c, int32_t who,
+                        const double weights[8], const double impulse[3])
+{
+    const tb_soft_lattice *l = &w->scene.lattice;
+    if (who >= w->scene.number_of_bodies || w->fields[who].held == NULL) return;
+    for (int k = 0; k < 8; k++) {
+        const int32_t node = tb_soft_corner(w, c->cell, k);
+        if (w->fields[who].held[node] == 0) continue;
+        const int64_t at[3] = {node % w->stride[1], node / w->stride[1] % l->nodes[1],
+                               node / w->stride[2]};
+        double x[3], push[3];
+        for (int a = 0; a < 3; a++) {
+            x[a] = tb_soft_coordinate(w, a, (int32_t)at[a]);
+            push[a] = weights[k] * impulse[a];
+        }
+        tb_soft_clamp_push(w, w->fields[who].held[node] - 1, x, push);
+    }
+}
+
 static bool is_free(const tb_soft_world *w, int32_t who)
 {
     return who < w->scene.number_of_bodies && w->fields[who].held == NULL;
@@ -408,6 +428,8 @@ static void apply(projections *p)
                          c->beta[1] * c->tangent[1][a];
             back[a] = -impulse[a];
         }
+        push_clamps(p->w, c, c->a, c->weights[0], impulse);
+        push_clamps(p->w, c, c->b, c->weights[1], back);
         const int32_t wall = c->b - p->w->scene.number_of_bodies;
         if (wall >= 0 && p->w->scene.obstacles[wall].rigid > 0)
             tb_soft_rigid_push(p->w->rigid + (p->w->scene.obstacles[wall].rigid - 1), c->point,

@@ -273,11 +273,21 @@ static tb_status read_clamp(reader *r, const xmlNode *node)
         return tb_xml_fail(r->error, TB_RESOURCE_EXHAUSTED, node, NULL, "more than %d clamps",
                            TB_SOFT_MOST_BODIES);
     tb_soft_clamp *c = s->clamps + s->number_of_clamps++;
-    tb_status status = tb_xml_check_attributes(node, "body lower upper", r->error);
+    tb_status status = tb_xml_check_attributes(node, "body lower upper velocity rigid", r->error);
     if (status == TB_OK) status = tb_xml_require(node, "body", &name, r->error);
     if (status == TB_OK) status = tb_xml_numbers(node, "lower", 3, 3, c->lower, &lower, r->error);
     if (status == TB_OK) status = tb_xml_numbers(node, "upper", 3, 3, c->upper, &upper, r->error);
     if (status != TB_OK) return status;
+    status = tb_xml_numbers(node, "velocity", 3, 3, c->velocity, NULL, r->error);
+    const char *partner = tb_xml_attribute(node, "rigid");
+    if (status == TB_OK && partner != NULL &&
+        (strlen(partner) >= TB_SOFT_NAME || tb_xml_attribute(node, "velocity") != NULL))
+        status = tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, "rigid",
+                             "a name of at most %d characters and no velocity beside it",
+                             TB_SOFT_NAME - 1);
+    if (status != TB_OK) return status;
+    if (partner != NULL) snprintf(c->partner, sizeof c->partner, "%s", partner);
+    c->start = tb_pose_identity();
     if (lower != 3 || upper != 3)
         return tb_xml_fail(r->error, TB_INVALID_ARGUMENT, node, lower != 3 ? "lower" : "upper",
                            "three numbers are needed");

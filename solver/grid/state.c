@@ -41,8 +41,9 @@ static tb_status hash_scene(const tb_soft_world *w, char hex[HASH])
     }
     for (int32_t i = 0; status == TB_OK && i < s->number_of_clamps; i++) {
         const tb_soft_clamp *c = s->clamps + i;
-        const double numbers[] = {c->body,     c->lower[0], c->lower[1], c->lower[2],
-                                  c->upper[0], c->upper[1], c->upper[2]};
+        const double numbers[] = {c->body,        c->lower[0],    c->lower[1], c->lower[2],
+                                  c->upper[0],    c->upper[1],    c->upper[2], c->velocity[0],
+                                  c->velocity[1], c->velocity[2], c->rigid};
         status = tb_bytes_append(&b, numbers, sizeof numbers);
     }
     if (status == TB_OK) tb_sha256_hex(b.base, b.size, hex);

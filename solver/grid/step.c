@@ -95,8 +95,11 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
     const double mass = free_momentum(w, before);
     memset(w->external, 0, sizeof w->external);
     tb_status status = check_room(w, error);
-    if (status == TB_OK) status = apply_forces(w, dt, c, error);
-    if (status == TB_OK) tb_soft_partners_begin(w, dt);
+    if (status == TB_OK) {
+        tb_soft_partners_begin(w, dt);
+        tb_soft_clamps_take(w);
+        status = apply_forces(w, dt, c, error);
+    }
     if (status == TB_OK) status = tb_soft_find_contacts(w, &contacts, &count, error);
     if (status == TB_OK) status = tb_soft_solve_contacts(w, dt, contacts, count, c, error);
     if (status != TB_OK) return status;

@@ -45,9 +45,9 @@ static void adopt_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums 
     const stage *s = context;
     tb_soft_field *f = w->fields + body;
     (void)sums;
-    TB_SOFT_EACH_NODE (w, f, k, n, i, j)
+    TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
+        if (f->layer[n] != 0) continue;
         for (size_t at = 3 * (size_t)n; at < 3 * (size_t)n + 3; at++) {
-            if (f->layer[n] != 0) continue;
             if (s->number == 0) {
                 w->rate_X[at] = f->X[at];
                 w->rate_v[at] = f->v[at];
@@ -57,8 +57,12 @@ static void adopt_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums 
                 f->X[at] = 0.5 * (w->rate_X[at] + w->next_X[at]);
                 f->v[at] = 0.5 * (w->rate_v[at] + w->next_v[at]);
             }
-            if (f->held != NULL && f->held[n]) f->v[at] = 0;
         }
+        if (f->held == NULL || f->held[n] == 0) continue;
+        const double x[3] = {tb_soft_coordinate(w, 0, i), tb_soft_coordinate(w, 1, j),
+                             tb_soft_coordinate(w, 2, k)};
+        tb_soft_clamp_velocity(w, f->held[n] - 1, x, f->v + 3 * (size_t)n);
+    }
 }
 
 typedef struct rigid_velocity {

@@ -62,15 +62,9 @@ static void start_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums 
         }
         for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
             const tb_soft_clamp *clamp = w->scene.clamps + c;
-            bool inside = clamp->body == body;
-            for (int a = 0; a < 3; a++) {
-                const double slack = 1e-9 * w->scene.lattice.spacing[a];
-                inside =
-                    inside && x[a] >= clamp->lower[a] - slack && x[a] <= clamp->upper[a] + slack;
-            }
-            if (!inside) continue;
-            f->held[n] = 1;
-            memset(v, 0, 3 * sizeof *v);
+            if (clamp->body != body || !tb_soft_clamp_holds(w, clamp, x)) continue;
+            f->held[n] = (uint8_t)(c + 1);
+            memcpy(v, clamp->velocity, 3 * sizeof *v);
         }
     }
 }

@@ -17,7 +17,7 @@ tb_status tb_state_soft_fork(const tb_state *state, tb_state_soft **fork, tb_err
  * and tb_soft_world_restore. */
 tb_status tb_state_soft_save(const tb_state *state, unsigned char **bytes, size_t *size,
                              tb_error *error);
-tb_status tb_state_soft_read(const tb_model *model, const unsigned char *bytes, size_t size,
+tb_status tb_state_soft_read(const tb_state *state, const unsigned char *bytes, size_t size,
                              tb_state_soft **soft, tb_error *error);
 
 /* One step of a state with soft bodies: the contract of tb_world_step. UNSUPPORTED: a scheme or a precision

@@ -118,7 +118,7 @@ static tb_status read_soft(const tb_state *state, const unsigned char *bytes, si
                        *size);
     const size_t tail = soft_tail(true, (size_t)soft_size);
     *size -= tail;
-    return tb_state_soft_read(state->model, bytes + *size, (size_t)soft_size, soft, error);
+    return tb_state_soft_read(state, bytes + *size, (size_t)soft_size, soft, error);
 }
 
 tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t *size,

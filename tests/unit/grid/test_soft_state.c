@@ -156,6 +156,87 @@ START_TEST(a_plate_rests_on_jelly_on_a_plate_on_the_floor)
 }
 END_TEST
 
+/* ---- clamps that move ---- */
+
+#define PAD(clamp)                                                                                 \
+    "<soft model=\"pad\">\n"                                                                       \
+    "  <option timestep=\"0.002\" gravity=\"0 0 -9.81\"/>\n"                                       \
+    "  <grid lower=\"-0.6 -0.6 -0.6\" upper=\"0.7 0.6 0.6\" spacing=\"0.1\"/>\n"                   \
+    "  <material name=\"jelly\" density=\"1000\" young=\"1e5\" poisson=\"0.3\" "                   \
+    "damping=\"0.02\"/>\n"                                                                         \
+    "  <body name=\"pad\" material=\"jelly\" type=\"box\" size=\"0.2 0.2 0.1\"/>\n"                \
+    "  <clamp body=\"pad\" lower=\"-1 -1 -0.02\" upper=\"1 1 1\" " clamp "/>\n"                    \
+    "  <rigid file=\"parts/rigid.xml\"/>\n"                                                        \
+    "</soft>\n"
+
+static const char JAW[] = "<mujoco><worldbody>\n"
+                          "  <body name=\"jaw\" pos=\"0 0 0.2\">\n"
+                          "    <joint type=\"slide\" axis=\"0 0 1\" stiffness=\"20000\" "
+                          "damping=\"900\"/>\n"
+                          "    <geom type=\"box\" size=\"0.2 0.2 0.1\" mass=\"50\"/></body>\n"
+                          "</worldbody></mujoco>\n";
+
+START_TEST(a_pad_hangs_on_the_jaw_that_it_is_clamped_to)
+{
+    tb_model *model = model_of(PAD("rigid=\"jaw\""), JAW);
+    tb_state *state = state_of(model), *fork = NULL, *restored = state_of(model);
+    tb_stepper *stepper = stepper_of();
+    tb_body_motion jaw;
+    tb_soft_certificate c;
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    double centre[3];
+    TEST_OK(tb_step(stepper, state, 300, NULL, &error), &error);
+    TEST_OK(tb_state_fork(state, &fork, &error), &error);
+    TEST_OK(tb_state_snapshot(state, &bytes, &size, &error), &error);
+    TEST_OK(tb_state_restore(restored, bytes, size, &error), &error);
+    tb_state *const all[] = {state, fork, restored};
+    TEST_OK(tb_step_batch(stepper, all, 3, 100, NULL, &error), &error);
+    ck_assert(tb_state_hash(state) == tb_state_hash(fork));
+    ck_assert(tb_state_hash(state) == tb_state_hash(restored));
+
+    /* the spring carries jaw and pad, 50 and 32 kg */
+    const double sag = 82 * 9.81 / 20000;
+    TEST_OK(tb_state_body_motion(state, tb_model_find(model, TB_HANDLE_BODY, "jaw"), &jaw), NULL);
+    TEST_NEAR_RELATIVE(0.2 - jaw.position[2], sag, 0.01);
+    tb_soft_world_measure(tb_state_soft_world(state), 0, NULL, NULL, centre);
+    /* the pad's own weight stretches its lower half by less than rho g L^2 / (2 E) */
+    TEST_NEAR(centre[2], -sag, 2e-3);
+    TEST_NEAR(centre[0], 0, 1e-6);
+    ck_assert(tb_state_soft_certificate(state, &c));
+    ck_assert_int_eq(c.contacts, 0); /* with its own jaw */
+    for (int i = 0; i < 3; i++) tb_state_destroy(all[i]);
+    tb_bytes_destroy(bytes);
+    tb_stepper_destroy(stepper);
+    tb_model_destroy(model);
+}
+END_TEST
+
+static const char FAR_BALL[] = "<mujoco><worldbody>\n"
+                               "  <body name=\"ball\" pos=\"0 0 9\"><freejoint/>\n"
+                               "    <geom size=\"0.1\" mass=\"1\"/></body>\n"
+                               "</worldbody></mujoco>\n";
+
+START_TEST(a_clamp_with_a_velocity_takes_its_body_along)
+{
+    tb_model *model = model_of(PAD("velocity=\"0.25 0 0\""), FAR_BALL), *none = NULL;
+    tb_state *state = state_of(model);
+    tb_stepper *stepper = stepper_of();
+    double first[3], second[3];
+    TEST_OK(tb_step(stepper, state, 200, NULL, &error), &error);
+    tb_soft_world_measure(tb_state_soft_world(state), 0, NULL, NULL, first);
+    TEST_OK(tb_step(stepper, state, 100, NULL, &error), &error);
+    tb_soft_world_measure(tb_state_soft_world(state), 0, NULL, NULL, second);
+    TEST_NEAR(second[0] - first[0], 0.25 * 0.2, 1e-3);
+    TEST_NEAR(second[2] - first[2], 0, 1e-3);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    ck_assert_int_eq(load_model(PAD("rigid=\"finger\""), JAW, &none), TB_INVALID_ARGUMENT);
+    ck_assert_msg(strstr(error.message, "'finger'") != NULL, "%s", error.message);
+}
+END_TEST
+
 /* The upper plate of the stack on a joint, the lower one a wall. */
 static void settle_on_joint(const char *joint, double height[2])
 {
@@ -329,7 +410,9 @@ START_TEST(bad_rigid_files_are_refused_by_name)
 }
 END_TEST
 
-TEST_MAIN(a_soft_ball_and_a_rigid_box_keep_the_sum_of_their_momenta,
+TEST_MAIN(a_pad_hangs_on_the_jaw_that_it_is_clamped_to,
+          a_clamp_with_a_velocity_takes_its_body_along,
+          a_soft_ball_and_a_rigid_box_keep_the_sum_of_their_momenta,
           a_plate_rests_on_jelly_on_a_plate_on_the_floor,
           a_body_on_a_slide_answers_as_a_free_one_that_moves_along_it,
           snapshots_and_forks_go_on_with_the_same_bytes, a_models_bytes_hold_its_soft_bodies,
