@@ -4,6 +4,9 @@
 
 #include "grid/grid_internal.h"
 
+/* Of a mesh's volume: cells that differ by more see too little of the mesh to touch anything. */
+static const double LARGEST_MASS_ERROR = 0.2;
+
 /* malloc'ed and zeroed; *status is RESOURCE_EXHAUSTED if memory is refused */
 static void *take(size_t count, size_t size, tb_status *status, tb_error *error)
 {
@@ -99,6 +102,12 @@ static tb_status start(tb_soft_world *w, int32_t body, tb_error *error)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "size",
                              "body '%s' is too small for the grid: no node has mass",
                              w->scene.bodies[body].name);
+    if (w->scene.bodies[body].shape.kind == TB_SOFT_MESH && mass_error > LARGEST_MASS_ERROR)
+        return tb_fail_field(
+            error, TB_INVALID_ARGUMENT, "mesh",
+            "body '%s' is too thin for the grid: the cells that it occupies differ "
+            "by %.0f %% from its mesh's volume",
+            w->scene.bodies[body].name, 100 * mass_error);
     tb_soft_extrapolate(w, body, f->v);
     f->stiffness = tb_soft_stress_pass(w, body).stiffness;
     return TB_OK;
