@@ -147,6 +147,7 @@ tb_status tb_state_soft_create(const tb_model *model, tb_state_soft **soft, tb_e
     if (status == TB_OK) {
         (*soft)->walls = walls;
         (*soft)->number_of_walls = number_of_walls;
+        (*soft)->fresh = true;
         walls = NULL;
     }
     free(walls);
@@ -222,6 +223,11 @@ static void move_walls(tb_state *state)
 tb_status tb_state_soft_reset(tb_state *state, tb_error *error)
 {
     tb_state_soft *fresh = NULL;
+    if (state->soft->fresh) {
+        state->soft->fresh = false;
+        move_walls(state);
+        return place_clamps(state, error);
+    }
     const tb_status status = make_again(state->model, state->soft, &fresh, error);
     if (status != TB_OK) return status;
     for (int32_t r = 0; r < fresh->world->number_of_rigid; r++)

@@ -12,6 +12,7 @@ struct tb_state_soft {
     int32_t number_of_walls;
     tb_body_motion *motions; /* bodies of the model: scratch */
     tb_bytes backup;         /* the world before a step that may fail */
+    bool fresh;              /* made for a new state, whose first reset keeps the world */
 };
 
 #endif
