@@ -21,6 +21,27 @@ SCENE = """<soft model="press">
 WEIGHT = """<mujoco><worldbody><body name="weight" pos="0 0 0.36"><freejoint/>
   <geom type="box" size="0.3 0.3 0.05" mass="8"/></body></worldbody></mujoco>
 """
+# a pad of triangles whose upper half is clamped to a jaw on a spring, above the floor
+PAD = """<soft model="pad">
+  <option timestep="0.002" gravity="0 0 -9.81"/>
+  <grid lower="-0.7 -0.7 -0.7" upper="0.7 0.7 0.6" spacing="0.1"/>
+  <material name="jelly" density="1000" young="1e5" poisson="0.3" damping="0.02"/>
+  <mesh name="slab" file="parts/slab.obj"/>
+  <body name="pad" material="jelly" type="mesh" mesh="slab"/>
+  <clamp body="pad" lower="-1 -1 -0.02" upper="1 1 1" rigid="jaw"/>
+  <wall name="floor" type="plane" pos="0 0 -0.12"/>
+  <rigid file="parts/jaw.xml"/>
+</soft>
+"""
+JAW = """<mujoco><worldbody><body name="jaw" pos="0 0 0.2">
+  <joint type="slide" axis="0 0 1" stiffness="20000" damping="900"/>
+  <geom type="box" size="0.2 0.2 0.1" mass="50"/></body></worldbody></mujoco>
+"""
+SLAB = "".join(
+    f"v {x} {y} {z}\n" for z in (-0.1, 0.1) for y in (-0.2, 0.2) for x in (-0.2, 0.2)
+) + "".join(
+    f"f {face}\n" for face in ("1 3 4 2", "5 6 8 7", "1 2 6 5", "3 7 8 4", "1 5 7 3", "2 4 8 6")
+)
 
 
 def is_closed(surface: tribo.Surface) -> bool:
@@ -76,6 +97,33 @@ def steps(report: Report, client: tribo.Client, scene: tribo.Scene) -> None:
         fork.delete()
 
 
+def pads(report: Report, client: tribo.Client, folder: Path) -> None:
+    """A pad on a jaw, whose mesh is a file, lands on the floor; forks and snapshots go on alike."""
+    scene = client.load(folder / "pad.xml")
+    with client.create_session(scene) as session:
+        answer = session.step(60, surfaces=True, bodies=True)
+        report.check(answer.soft_certificates[0].contacts > 9, "the pad stands on the floor")
+        report.check(is_closed(answer.surfaces[0]), "the pad's surface is closed")
+        taken = session.snapshot()
+        (fork,) = session.fork()
+        after = session.step(20, bodies=True, surfaces=True)
+        forked = fork.step(20, bodies=True, surfaces=True)
+        session.restore(taken.snapshot_id)
+        again = session.step(20, bodies=True, surfaces=True)
+        for name, other in (("fork", forked), ("restored session", again)):
+            report.check(np.array_equal(after.bodies, other.bodies), f"a {name} has the same jaw")
+            report.check(
+                np.array_equal(after.surfaces[0].vertices, other.surfaces[0].vertices),
+                f"a {name} has the same pad",
+            )
+        fork.delete()
+    (folder / "parts" / "slab.obj").write_text(SLAB.rpartition("f ")[0])
+    error = report.raises(
+        tribo.TriboError, "an open mesh is refused", lambda: client.load(folder / "pad.xml")
+    )
+    report.check("not closed: 4 of its edges" in str(error), f"'{error}' tells how it is open")
+
+
 def bad_input(report: Report, client: tribo.Client, folder: Path) -> None:
     """Faults are named and cost nothing."""
     cases = {
@@ -107,6 +155,10 @@ def main() -> None:
         scene = client.load(folder / "press.xml")
         report.equal(scene.dt, 0.002, "the scene's step")
         steps(report, client, scene)
+        (folder / "pad.xml").write_text(PAD)
+        (folder / "parts" / "jaw.xml").write_text(JAW)
+        (folder / "parts" / "slab.obj").write_text(SLAB)
+        pads(report, client, folder)
         bad_input(report, client, folder)
     report.finish()
 
