@@ -211,9 +211,11 @@ esac
 case " $* " in
 *" ray "*)
     environment=${BUILD:-build}/python
-    if ! "$environment/bin/python" -c 'import ray, pyarrow' 2>/dev/null; then
+    # opentelemetry-proto, of the tests, makes Ray believe that all of OpenTelemetry is there
+    if ! "$environment/bin/python" -c 'import ray, pyarrow, opentelemetry.sdk.metrics, opentelemetry.exporter.prometheus' 2>/dev/null; then
         echo "installing: Ray and pyarrow into $environment"
-        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check ray pyarrow
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check ray pyarrow \
+            opentelemetry-sdk opentelemetry-exporter-prometheus
     fi
     ;;
 esac
