@@ -21,7 +21,7 @@ cp -r "$tree/deploy/debian" "$tree/debian"
 {
     echo "tribod ($version) unstable; urgency=medium"
     echo
-    echo "  * Commit $commit; /usr/share/doc/tribod/CHANGELOG.md.gz lists the changes."
+    echo "  * Commit $commit; CHANGELOG.md.gz beside this file lists the changes."
     echo
     echo " -- Tribod developers <tribod@tribod.invalid>  $(git log -1 --format=%cD)"
 } >"$tree/debian/changelog"
