@@ -49,7 +49,7 @@ $(WARP_WORLDS): tests/unit/gpu/warp_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
 $(LARGE_PLAYED): tests/unit/gpu/large_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
-CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz rows balls pairs,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
+CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz mprgp rows balls pairs,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 CARD_LARGE := $(B)/tests/plugin/card/large.o $(B)/tests/plugin/card/large.f32.o
 $(CARD_KERNELS): DEVICE_SINGLE := -Wno-unknown-pragmas
 $(filter %.f32.o,$(CARD_KERNELS)): DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
@@ -59,6 +59,7 @@ $(filter %/schurpa.o %/schurpa.f32.o,$(CARD_KERNELS)): tests/plugin/card/schurpa
 $(filter %/symgbmm.o %/symgbmm.f32.o,$(CARD_KERNELS)): tests/plugin/card/symgbmm.cc
 $(filter %/stored.o %/stored.f32.o,$(CARD_KERNELS)): tests/plugin/card/stored.cc
 $(filter %/betz.o %/betz.f32.o,$(CARD_KERNELS)): tests/plugin/card/betz.cc
+$(filter %/mprgp.o %/mprgp.f32.o,$(CARD_KERNELS)): tests/plugin/card/mprgp.cc
 $(filter %/rows.o %/rows.f32.o,$(CARD_KERNELS)): tests/plugin/card/rows.cc
 $(filter %/balls.o %/balls.f32.o,$(CARD_KERNELS)): tests/plugin/card/balls.cc
 $(filter %/pairs.o %/pairs.f32.o,$(CARD_KERNELS)): tests/plugin/card/pairs.cc

@@ -113,6 +113,7 @@ typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_op
       "sor by colours of the contact graph on all threads, the same bytes on any number")          \
     X(prox_serial, "Betz's sweeps for contacts in the plane, with his freeze and restart")         \
     X(prox_cuda, "Betz's sweeps in the plane, all contacts and all bodies at once")                \
+    X(mprgp, "conjugate gradients on the contacts in the plane that push, with projections")       \
     X(lemke, "complementary pivoting for contacts in the plane, the reference there")
 
 /* by name; NULL if there is none. */
@@ -151,12 +152,15 @@ TB_EXTERN tb_solve_function tb_solve_coloured;
 
 /* For contacts in the plane alone: UNSUPPORTED for laws other than PLANAR and UNILATERAL.
  * prox_serial and prox_cuda stop by the residual or by ONE_SIDED, and want the factorized form.
+ * mprgp stops by the residual, counts products with G as iterations, and wants the factorized form.
  * lemke counts pivots as iterations, and takes no more than 30,000 complementary pairs
  * (RESOURCE_EXHAUSTED). */
 #define tb_solve_prox_serial TB_SYMBOL(tb_solve_prox_serial)
 TB_EXTERN tb_solve_function tb_solve_prox_serial;
 #define tb_solve_prox_cuda TB_SYMBOL(tb_solve_prox_cuda)
 TB_EXTERN tb_solve_function tb_solve_prox_cuda;
+#define tb_solve_mprgp TB_SYMBOL(tb_solve_mprgp)
+TB_EXTERN tb_solve_function tb_solve_mprgp;
 #define tb_solve_lemke TB_SYMBOL(tb_solve_lemke)
 TB_EXTERN tb_solve_function tb_solve_lemke;
 

@@ -78,7 +78,8 @@ static double acceleration(const char *scene, const char *solver, double angle)
 
 START_TEST(hexagon_slides_as_the_thesis_says)
 {
-    static const char *const SOLVERS[] = {"prox_serial", "prox_cuda", "lemke", "sor", "newton"};
+    static const char *const SOLVERS[] = {"prox_serial", "prox_cuda", "lemke",
+                                          "sor",         "newton",    "mprgp"};
     static const struct {
         const char *scene;
         double angle, mu, cm_s2;
@@ -86,7 +87,7 @@ START_TEST(hexagon_slides_as_the_thesis_says)
                   {"betz_slide_10_mu0", 0.18, 0, 175.63},
                   {"betz_slide_10_mu0.1", 0.18, 0.1, 79.11}};
     double worst = 0;
-    for (int i = 0; i < 15; i++) {
+    for (int i = 0; i < 18; i++) {
         const double angle = SLIDES[i % 3].angle, mu = SLIDES[i % 3].mu;
         const double a = acceleration(SLIDES[i % 3].scene, SOLVERS[i / 3], angle);
         worst = fmax(worst, fabs(a - 981 * (sin(angle) - mu * cos(angle))));
@@ -99,8 +100,8 @@ END_TEST
 START_TEST(hexagon_sticks)
 {
     double worst = 0;
-    static const char *const SOLVERS[] = {"prox_serial", "prox_cuda", "lemke"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const SOLVERS[] = {"prox_serial", "prox_cuda", "lemke", "mprgp"};
+    for (int i = 0; i < 4; i++) {
         worst = fmax(worst, fabs(acceleration("betz_slide_5_mu0.1", SOLVERS[i], 0.09)));
         worst = fmax(worst, fabs(acceleration("betz_slide_10_mu0.2", SOLVERS[i], 0.18)));
     }

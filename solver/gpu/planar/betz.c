@@ -18,7 +18,7 @@ typedef struct planar_card {
 typedef struct parts {
     size_t blocks, segments, values, c, start, row_of, coefficient;
     size_t islands, p; /* brought and fetched */
-    size_t s, r, flags, counters, end;
+    size_t s, r, work, flags, counters, end;
 } parts;
 
 static size_t place(size_t *end, size_t bytes)
@@ -46,6 +46,7 @@ static parts lay_out(const tb_betz_batch *b, int32_t teams)
     p.p = place(&end, rows * sizeof *b->p);
     p.s = place(&end, dofs * sizeof(double));
     p.r = place(&end, rows * sizeof(double));
+    p.work = place(&end, b->mprgp ? (TB_MPRGP_ARRAYS * rows + blocks) * sizeof(double) : 0);
     p.flags = place(&end, blocks);
     p.counters = place(&end, (size_t)teams * TB_GPU_BETZ_COUNTERS * sizeof(unsigned));
     p.end = end;
@@ -86,6 +87,7 @@ static tb_gpu_betz view_of(const planar_card *card, const parts *p, const tb_bet
     g.batch.p = (double *)(void *)(base + p->p);
     g.s = (double *)(void *)(base + p->s);
     g.r = (double *)(void *)(base + p->r);
+    g.work = (double *)(void *)(base + p->work);
     g.flags = (uint8_t *)(base + p->flags);
     g.counters = (unsigned *)(void *)(base + p->counters);
     return g;
@@ -128,6 +130,9 @@ static tb_status launch(planar_card *card, const parts *p, const tb_betz_batch *
                         int32_t teams, tb_error *error)
 {
     const tb_gpu_betz g = view_of(card, p, b, team);
+    if (b->mprgp)
+        return tb_gpu_check(&card->device, tb_gpu_start_mprgp(&g, card->device.stream),
+                            "solving planar contacts", error);
     tb_status status = tb_gpu_check(
         &card->device,
         cudaMemsetAsync(g.counters, 0, (size_t)teams * TB_GPU_BETZ_COUNTERS * sizeof *g.counters,

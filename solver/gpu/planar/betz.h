@@ -18,6 +18,7 @@ enum {
 typedef struct tb_gpu_betz {
     tb_betz_batch batch;
     double *s, *r;      /* dofs; rows */
+    double *work;       /* of mprgp: TB_MPRGP_ARRAYS arrays of rows, one of blocks */
     uint8_t *flags;     /* blocks */
     unsigned *counters; /* teams x TB_GPU_BETZ_COUNTERS, zero before the launch */
     int32_t team;       /* blocks of threads that share an island */
@@ -34,6 +35,8 @@ void tb_gpu_planar_close(void *context);
 
 /* Begins the sweeps on the stream and does not wait: `teams` teams at once, all of them on the card. */
 cudaError_t tb_gpu_start_betz(const tb_gpu_betz *betz, int32_t teams, cudaStream_t stream);
+/* The same for products of mprgp: a block of threads for each island. */
+cudaError_t tb_gpu_start_mprgp(const tb_gpu_betz *betz, cudaStream_t stream);
 #ifdef __cplusplus
 }
 #endif

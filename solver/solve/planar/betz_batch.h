@@ -15,10 +15,17 @@ enum {
     TB_BETZ_MU_ONE = 8,     /* the first sweep has mu = 1, as listed */
     TB_BETZ_ONE_SIDED = 16, /* the sweeps end where all contacts pass the one-sided test */
     TB_BETZ_UNGUARDED =
-        32 /* as listed: a fence where the blocks of threads must wait for each other */
+        32, /* as listed: a fence where the blocks of threads must wait for each other */
+    TB_BETZ_RUBS = 64 /* mprgp: some contact has friction */
 };
 
-enum { TB_BETZ_MOVES = 1, TB_BETZ_OVER = 2 }; /* votes of a sweep */
+/* Votes of a sweep; mprgp has two of its own at the end of its products. */
+enum { TB_BETZ_MOVES = 1, TB_BETZ_OVER = 2, TB_BETZ_GAVE_UP = 4 };
+
+enum {
+    TB_MPRGP_LANES = 1024, /* of a team, on a card and on a processor */
+    TB_MPRGP_ARRAYS = 3    /* arrays of rows that a solve needs beside those of tb_betz */
+};
 
 typedef struct tb_betz_island {
     int32_t block, blocks, row, rows, dof, dofs, segment;
@@ -26,7 +33,7 @@ typedef struct tb_betz_island {
     int32_t entry; /* first of its numbers in `row_of` and `coefficient` */
     int64_t value;
     double omega; /* of r */
-    double tolerance;
+    double tolerance; /* m/s */
     double limit;   /* N s, of a trial p_n; 0: none */
     int32_t kind;   /* of the flags above */
     int32_t sweeps; /* to be made; 0: the island rests */
@@ -44,6 +51,7 @@ typedef struct tb_betz_batch {
     const int32_t *row_of;     /* entries */
     const double *coefficient; /* entries */
     tb_betz_island *islands;
+    bool mprgp; /* sweeps are products of the solver mprgp (mprgp.h) */
     double *p; /* rows, N s: read where an island is fresh, and written */
 } tb_betz_batch;
 

@@ -1,13 +1,13 @@
 /* Planar worlds whose contacts a GPU solves: the halves of a step run on the processor's threads,
  * and between them the sweeps of all islands of all worlds go to the GPU at once (Betz 3.4, where
  * collision detection stays on the processor too). Impulses are those of the processor's
- * prox_serial and prox_cuda to the byte: both add in the same order. */
+ * prox_serial, prox_cuda and mprgp to the byte: both add in the same order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/backend.h"
 #include "solve/planar/betz_batch.h"
-#include "solve/planar/betz_run.h"
+#include "solve/planar/mprgp_run.h"
 #include "step/planar/islands.h"
 
 /* One world of the batch, in the present step. */
@@ -66,13 +66,18 @@ static bool is_serial(const tb_step_options *options)
     return strcmp(options->solve.solver, "prox_serial") == 0;
 }
 
+static bool is_mprgp(const tb_step_options *options)
+{
+    return strcmp(options->solve.solver, "mprgp") == 0;
+}
+
 static tb_status check(const tb_step_options *options, tb_error *error)
 {
     const char *solver = options->solve.solver;
-    if (!is_serial(options) && strcmp(solver, "prox_cuda") != 0)
+    if (!is_serial(options) && !is_mprgp(options) && strcmp(solver, "prox_cuda") != 0)
         return tb_fail_field(error, TB_UNSUPPORTED, "solve.solver",
                              "solver '%s' does not run on the GPU under the planar scheme: "
-                             "prox_serial and prox_cuda do",
+                             "mprgp, prox_serial and prox_cuda do",
                              solver);
     if (options->solve.r_strategy == TB_R_GAUSS_SEIDEL)
         return tb_fail_field(error, TB_UNSUPPORTED, "solve.r_strategy",
@@ -199,8 +204,12 @@ static void open_solve(void *context, int32_t i, int32_t thread)
     (void)thread;
     tb_arena_reset(&c->scratch[i]);
     tb_planar_island_open(islands, s->island, &s->problem, &warm);
-    s->status = tb_betz_open(&s->run, &s->problem, &c->options->solve, &warm,
-                             &islands->solutions[s->island], is_serial(c->options));
+    tb_solution *solution = &islands->solutions[s->island];
+    const tb_solve_options *options = &c->options->solve;
+    s->status = is_mprgp(c->options)
+                    ? tb_mprgp_open(&s->run, &s->problem, options, &warm, solution)
+                    : tb_betz_open(&s->run, &s->problem, options, &warm, solution,
+                                   is_serial(c->options));
     s->run.done = s->status != TB_OK;
 }
 
@@ -279,7 +288,7 @@ static bool take_arrays(planar_context *c)
 static tb_status gather(planar_context *c, tb_error *error)
 {
     tb_arena_reset(&c->arena);
-    c->batch = (tb_betz_batch){0};
+    c->batch = (tb_betz_batch){.mprgp = is_mprgp(c->options)};
     c->number_of_solves = 0;
     for (int32_t i = 0; i < c->worlds; i++) {
         planar_batch_world *g = &c->batch_worlds[i];
@@ -321,7 +330,8 @@ static void order(planar_context *c, int32_t i)
                (run->richardson ? TB_BETZ_RICHARDSON : 0) |
                (tb_betz_begins_as_listed(run) ? TB_BETZ_MU_ONE : 0) |
                (o->stop == TB_STOP_ONE_SIDED ? TB_BETZ_ONE_SIDED : 0) |
-               (o->as_listed && !run->serial ? TB_BETZ_UNGUARDED : 0);
+               (o->as_listed && !run->serial ? TB_BETZ_UNGUARDED : 0) |
+               (c->batch.mprgp && tb_mprgp_rubs(&s->problem) ? TB_BETZ_RUBS : 0);
     if (!run->done && run->made == 0)
         memcpy(c->batch.p + s->row, run->z.p, (size_t)to->rows * sizeof(double));
 }
@@ -336,6 +346,7 @@ static void look(void *context, int32_t i, int32_t thread)
     memcpy(s->run.z.p, c->batch.p + s->row, (size_t)from->rows * sizeof(double));
     const bool over = from->limit > 0 && (from->vote & TB_BETZ_OVER);
     const bool ended = !over && (from->kind & TB_BETZ_ONE_SIDED) && !(from->vote & TB_BETZ_MOVES);
+    if (from->vote & TB_BETZ_GAVE_UP) s->run.most = s->run.made + from->made;
     s->status = tb_betz_look(&s->run, from->made, ended, over);
     if (s->status == TB_OK && s->run.done) s->status = tb_betz_close(&s->run);
     if (s->status != TB_OK) s->run.done = true;

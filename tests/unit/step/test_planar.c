@@ -5,10 +5,10 @@ static tb_error error;
 
 /* a sanitizer needs every path once, not many steps and sweeps */
 #ifdef __SANITIZE_ADDRESS__
-enum { THREADED_STEPS = 22, THREAD_COUNTS = 2, PLAYED_SWEEPS = 2 };
+enum { THREADED_STEPS = 22, THREAD_COUNTS = 2, PLAYED_SWEEPS = 2, PLAYED_PRODUCTS = 12 };
 #define PLAYED_OCTAGONS "betz_angle_octagon_5_mu0.5"
 #else
-enum { THREADED_STEPS = 40, THREAD_COUNTS = 3, PLAYED_SWEEPS = 6 };
+enum { THREADED_STEPS = 40, THREAD_COUNTS = 3, PLAYED_SWEEPS = 6, PLAYED_PRODUCTS = 60 };
 #define PLAYED_OCTAGONS "betz_angle_octagon_10_mu0.5"
 #endif
 
@@ -124,6 +124,13 @@ START_TEST(what_is_no_planar_world_is_named)
          "<joint name='wheel' type='hinge' axis='0 1 0' damping='1'/>"
          "<geom size='0.1'/></body>" TAIL,
          "joint 'wheel' has a spring, a damper"},
+        {"<mujoco><option timestep='0.01' gravity='0 0 -9.81'/><asset><mesh name='dart' vertex='"
+         "0.1 -0.02 0  -0.1 -0.02 0.1  -0.03 -0.02 0  -0.1 -0.02 -0.1 "
+         "0.1 0.02 0  -0.1 0.02 0.1  -0.03 0.02 0  -0.1 0.02 -0.1' face='0 1 2 0 2 3 4 6 5 4 7 6 "
+         "1 0 4 1 4 5 2 1 5 2 5 6 3 2 6 3 6 7 0 3 7 0 7 4'/></asset><worldbody>"
+         "<body pos='0 0 1'>" JOINTS "<inertial pos='0 0 0' mass='1' diaginertia='0.01 0.01 0.01'/>"
+         "<geom name='arrow' type='mesh' mesh='dart'/></body>" TAIL,
+         "shape 'arrow' is a mesh of triangles, whose outline need not be convex"},
         {HEAD "<geom type='plane' size='1 1 1'/>" TAIL, "no body of the model moves in a plane"}};
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
         planar p = open_text(BAD[i].text, "sor", 1);
@@ -174,8 +181,8 @@ static planar open_named(const char *name, const char *solver, int32_t threads)
 
 START_TEST(threads_do_not_change_a_byte)
 {
-    static const char *const SOLVERS[] = {"newton", "prox_cuda", "sor"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const SOLVERS[] = {"newton", "prox_cuda", "sor", "mprgp"};
+    for (int i = 0; i < 4; i++) {
         static const int32_t THREADS[] = {1, 7, 2};
         uint64_t hashes[THREAD_COUNTS];
         for (int k = 0; k < THREAD_COUNTS; k++) {
@@ -203,6 +210,76 @@ START_TEST(a_snapshot_goes_on_byte_for_byte)
     TEST_OK(tb_step(p.stepper, p.state, 20, NULL, &error), &error);
     ck_assert(tb_state_hash(p.state) == straight);
     tb_bytes_destroy(bytes);
+    close_planar(&p);
+}
+END_TEST
+
+/* Largest difference of a velocity after a step by `solver` from newton's states, in steps that both
+ * solve to the tolerance; *steps: how many those are. */
+static double difference_to_newton(const char *scene, const char *solver, int32_t from, int32_t to,
+                                   int32_t *steps)
+{
+    planar p = open_named(scene, "newton", 1);
+    tb_step_options options = tb_stepper_options(p.stepper);
+    tb_stepper *other = NULL;
+    double worst = 0;
+    options.solve.tolerance = 1e-12;
+    options.solve.maximum_iterations = 20000;
+    TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+    options.solve.solver = solver;
+    TEST_OK(tb_stepper_create(&options, &other, &error), &error);
+    TEST_OK(tb_step(p.stepper, p.state, from, NULL, &error), &error);
+    *steps = 0;
+    for (int32_t i = from; i < to; i++) {
+        tb_state *fork = NULL;
+        tb_certificate a, b;
+        TEST_OK(tb_state_fork(p.state, &fork, &error), &error);
+        TEST_OK(tb_step(other, fork, 1, &b, &error), &error);
+        TEST_OK(tb_step(p.stepper, p.state, 1, &a, &error), &error);
+        ck_assert_str_eq(b.solver, solver);
+        for (int32_t k = 0;
+             a.status == TB_OK && b.status == TB_OK && k < tb_model_count(p.model).dofs; k++)
+            worst = fmax(worst, fabs(tb_state_u(p.state)[k] - tb_state_u(fork)[k]));
+        *steps += a.status == TB_OK && b.status == TB_OK;
+        tb_state_destroy(fork);
+    }
+    tb_stepper_destroy(other);
+    close_planar(&p);
+    return worst;
+}
+
+/* Without friction velocities are unique; with friction they are where hexagons slide down. */
+START_TEST(mprgp_and_newton_find_the_same_velocities)
+{
+    static const char *const SCENES[] = {"betz_angle_hexagon_5_mu0", "betz_angle_octagon_10_mu0",
+                                         "betz_slide_10_mu0.1"};
+    for (int i = 0; i < 3; i++) {
+        int32_t steps = 0;
+        const double worst = difference_to_newton(SCENES[i], "mprgp", 20, 60, &steps);
+        ck_assert_msg(worst <= 1e-8, "%s: %g", SCENES[i], worst);
+        ck_assert_int_ge(steps, 36);
+    }
+}
+END_TEST
+
+/* Friction's rounds end at the residual of Coulomb's law, here of 25 hexagons that stick and slip. */
+START_TEST(mprgp_solves_friction)
+{
+    planar p = open_named("betz_angle_hexagon_10_mu0.2", "mprgp", 1);
+    tb_step_options options = tb_stepper_options(p.stepper);
+    options.solve.maximum_iterations = 20000;
+    options.solve.tolerance = 1e-8;
+    TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+    tb_certificate c;
+    TEST_OK(tb_step(p.stepper, p.state, 60, &c, &error), &error);
+    ck_assert_int_eq(c.status, TB_OK);
+    ck_assert(c.residual <= 1e-8);
+    ck_assert_str_eq(c.solver, "mprgp");
+
+    /* other stop tests are not its own */
+    options.solve.stop = TB_STOP_ONE_SIDED;
+    TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+    TEST_STATUS(tb_step(p.stepper, p.state, 1, &c, &error), TB_UNSUPPORTED, &error);
     close_planar(&p);
 }
 END_TEST
@@ -282,7 +359,9 @@ START_TEST(card_and_processor_step_planar_worlds_to_the_same_bytes)
         double limit;
     } RUNS[] = {{"betz_angle_hexagon_5_mu0.1", "prox_cuda", TB_STOP_ONE_SIDED, 0},
                 {PLAYED_OCTAGONS, "prox_serial", TB_STOP_ONE_SIDED, 0.02},
-                {"betz_slide_10_mu0.1", "prox_cuda", TB_STOP_RESIDUAL, 0}};
+                {"betz_slide_10_mu0.1", "prox_cuda", TB_STOP_RESIDUAL, 0},
+                {"betz_angle_hexagon_5_mu0", "mprgp", TB_STOP_RESIDUAL, 0},
+                {"betz_angle_hexagon_5_mu0.5", "mprgp", TB_STOP_RESIDUAL, 0}};
     enum { WORLDS = 2, STEPS = 1, FALL = 70 };
     (void)find_card();
     for (size_t r = 0; r < sizeof RUNS / sizeof RUNS[0]; r++) {
@@ -301,7 +380,8 @@ START_TEST(card_and_processor_step_planar_worlds_to_the_same_bytes)
             options.solve.stop = RUNS[r].stop;
             options.solve.impulse_limit = RUNS[r].limit;
             options.solve.tolerance = 1e-8;
-            options.solve.maximum_iterations = PLAYED_SWEEPS;
+            options.solve.maximum_iterations =
+                strcmp(RUNS[r].solver, "mprgp") == 0 ? PLAYED_PRODUCTS : PLAYED_SWEEPS;
             TEST_OK(tb_named_scene_mjcf(RUNS[r].scene, &text, &size, &error), &error);
             TEST_OK(tb_scene_load_mjcf((const char *)text, size, "scene", NULL, &scene, &error),
                     &error);
@@ -351,6 +431,7 @@ END_TEST
 TEST_MAIN(boxes_and_discs_come_to_rest_where_they_touch, a_penetration_is_given_back_in_one_step,
           what_is_no_planar_world_is_named, what_a_planar_stepper_cannot_do_is_refused,
           threads_do_not_change_a_byte, a_snapshot_goes_on_byte_for_byte,
+          mprgp_and_newton_find_the_same_velocities, mprgp_solves_friction,
           the_thesis_stops_by_its_own_test, divergence_halves_omega,
           an_impulse_limit_restarts_with_half_the_omega,
           card_and_processor_step_planar_worlds_to_the_same_bytes,

@@ -1,0 +1,28 @@
+/* The kernel of mprgp, played: the source that cards run, lane by lane. */
+#include "blocks.h"
+
+static cudaError_t launch_played(const void *kernel, void **arguments, dim3 blocks, dim3 threads,
+                                 size_t memory);
+
+#define cudaLaunchKernel(kernel, blocks, threads, arguments, memory, stream)                       \
+    ((void)(stream), launch_played(kernel, arguments, blocks, threads, memory))
+
+#include "../../../solver/gpu/planar/mprgp.cu"
+
+#ifndef TB_SINGLE
+static void run_kernel(const void *argument)
+{
+    tb_gpu_mprgp_islands(*(const tb_gpu_betz *)argument);
+}
+
+static cudaError_t launch_played(const void *kernel, void **arguments, dim3 blocks, dim3 threads,
+                                 size_t memory)
+{
+    const unsigned most = PLAYED_MOST / threads.x; /* a block goes on to other islands */
+    (void)kernel;
+    if (played_state() != cudaSuccess) return played_state();
+    played_launch_blocks(run_kernel, arguments[0], blocks.x < most ? blocks.x : most, threads.x,
+                         memory + 16);
+    return played_state();
+}
+#endif
