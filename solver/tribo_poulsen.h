@@ -47,12 +47,14 @@ typedef struct tb_poulsen_csp {
         subtasks; /* T: parts into which a worker's blocks are cut; 1: one range a worker; 0: 100,
                           with few contacts at least 10 */
     bool single;  /* T and impulses of Jacobi in float */
+    bool poison;  /* channels end the workers, instead of a status in a last message */
 } tb_poulsen_csp;
 
 typedef struct tb_poulsen_options {
     bool jacobi;        /* false: Gauss-Seidel */
     tb_storage storage; /* FACTORIZED, DENSE (block-row A) or T (block-row T = 1 - R A) */
     tb_poulsen_colouring colouring;
+    bool unsafe_first; /* RELAXED by LOOPS on the CPU: the unsafe colour is not the last */
     int32_t colours; /* BALANCED; 0: the largest degree of a contact */
     double r;        /* kg, the r of every row */
     double nu;       /* factor on r after a growth of epsilon */
@@ -79,6 +81,9 @@ typedef struct tb_poulsen_result {
     double gamma;                  /* 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2 */
     double r;                      /* kg, final value */
     double ahead;                  /* share of contacts solved by lookahead */
+    /* of CSP: share of the workers' time in which they wait for orders; standard deviation over mean
+     * of the times of a worker's tasks, the largest; seconds to end the workers */
+    double waited, jitter, shutdown_seconds;
     double setup_seconds, seconds; /* colouring and A or T; iterations */
     uint64_t matrix_bytes;         /* of A or T */
     uint64_t hash;                 /* of the impulses' bytes */

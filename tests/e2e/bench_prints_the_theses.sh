@@ -39,6 +39,14 @@ check "four ways" [ "$(wc -l <"$dir/out")" -eq 4 ]
 has '"method":"poulsen_grid_8 T float"'
 run 0 bench poulsen --table ladder --scene poulsen_grid_8 --threads 2 --repeats 1
 has "pages of 100, own channels"
+run 0 bench poulsen --table order --scene poulsen_grid_8 --json
+has '"last":54'
+has '"first":'
+run 0 bench poulsen --table shutdown --threads 2 --repeats 1 --json
+has '"way":"poison"'
+run 0 bench poulsen --table waits --scene poulsen_grid_8 --threads 2 --json
+has '"workers":"2"'
+has '"jitter_T":0'
 run 0 bench poulsen --table csp-sweeps --scene poulsen_grid_8 --threads 2 --repeats 1 --json
 has '"method":"relaxed T"'
 hasnt '"sweeps_1":null'

@@ -402,4 +402,10 @@ const thesis_entry thesis_poulsen[] = {
     {"naive", "gamma of naive Gauss-Seidel by workers (section 7.1)", true, poulsen_fill_naive},
     {"csp-sweeps", "coloured processes, seconds to equal gamma (figures 7.5, 7.6)", true,
      poulsen_fill_csp_sweeps},
+    {"order", "relaxed sweeps with the unsafe colour last or first (section 7.2)", true,
+     poulsen_fill_order},
+    {"shutdown", "processes that end by a status or by poison (section 6.2)", true,
+     poulsen_fill_shutdown},
+    {"waits", "waits of the processes and spread of their tasks (section 6.2)", true,
+     poulsen_fill_waits},
     {NULL, NULL, false, NULL}};

@@ -18,11 +18,14 @@ enum { POULSEN_MOST_THREADS = 8 };
 int poulsen_thread_columns(const thesis_options *options, thesis_table *table, const char *unit);
 
 /* fill functions of thesis_entry: figure 6.2; tables 6.1 and 6.2; the improvements of section 6.2.1;
- * section 7.1; figures 7.5 and 7.6 */
+ * section 7.1; figures 7.5 and 7.6; place of the unsafe colour; ends of the processes; their waits */
 tb_status poulsen_fill_extreme(const thesis_options *o, thesis_table *t, tb_error *error);
 tb_status poulsen_fill_csp(const thesis_options *o, thesis_table *t, tb_error *error);
 tb_status poulsen_fill_ladder(const thesis_options *o, thesis_table *t, tb_error *error);
 tb_status poulsen_fill_naive(const thesis_options *o, thesis_table *t, tb_error *error);
 tb_status poulsen_fill_csp_sweeps(const thesis_options *o, thesis_table *t, tb_error *error);
+tb_status poulsen_fill_order(const thesis_options *o, thesis_table *t, tb_error *error);
+tb_status poulsen_fill_shutdown(const thesis_options *o, thesis_table *t, tb_error *error);
+tb_status poulsen_fill_waits(const thesis_options *o, thesis_table *t, tb_error *error);
 
 #endif

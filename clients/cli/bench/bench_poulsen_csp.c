@@ -290,3 +290,100 @@ tb_status poulsen_fill_csp_sweeps(const thesis_options *o, thesis_table *t, tb_e
                 scene, (int)o->repeats, gamma);
     return status;
 }
+
+/* Section 7.2: the unsafe colour last, or first. Sweeps to the gamma of 50 sequential ones. */
+tb_status poulsen_fill_order(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const char *const NAMES[] = {"poulsen_grid_8", "poulsen_grid_24", "poulsen_pile_40"};
+    static const tb_storage STORAGES[] = {TB_STORAGE_FACTORIZED, TB_STORAGE_T};
+    thesis_add_column(t, "last", "sweeps");
+    thesis_add_column(t, "first", "sweeps");
+    thesis_add_column(t, "last_T", "sweeps");
+    thesis_add_column(t, "first_T", "sweeps");
+    tb_status status = TB_OK;
+    for (int i = 0; i < 3 && status == TB_OK; i++) {
+        if (o->scene != NULL && strcmp(o->scene, NAMES[i]) != 0) continue;
+        tb_poulsen_options method = tb_poulsen_defaults();
+        tb_poulsen_result result = {0};
+        thesis_row *row = thesis_add_row(t, NAMES[i]);
+        status = tb_poulsen_solve(NAMES[i], &method, &result, error);
+        method.colouring = TB_POULSEN_RELAXED;
+        method.threads = (int32_t)o->threads;
+        for (int k = 0; k < 4 && status == TB_OK; k++) {
+            method.storage = STORAGES[k / 2];
+            method.unsafe_first = k % 2 != 0;
+            status = poulsen_sweeps_to(NAMES[i], method, result.gamma, &row->here[k], error);
+        }
+    }
+    thesis_note(t, "to the gamma of 50 sequential sweeps; the thesis: last converges faster");
+    return status;
+}
+
+/* Section 6.2: workers end by a status in a message, or by poisoned channels. */
+tb_status poulsen_fill_shutdown(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    const char *scene = o->scene != NULL ? o->scene : "poulsen_grid_8";
+    static const char *const WAYS[] = {"status", "poison"};
+    tb_poulsen_options method = jacobi(63, TB_STORAGE_FACTORIZED);
+    tb_status status = TB_OK;
+    t->row_key = "way";
+    thesis_add_column(t, "iterations", "s");
+    thesis_add_column(t, "end", "us");
+    method.processes = TB_POULSEN_CSP;
+    method.threads = (int32_t)o->threads;
+    for (int i = 0; i < 2 && status == TB_OK; i++) {
+        double iterations = 0, end = INFINITY;
+        tb_poulsen_result result = {0};
+        uint64_t hash;
+        method.csp.poison = i == 1;
+        status = poulsen_time(scene, &method, o->repeats, &iterations, &hash, error);
+        for (int64_t k = 0; k < o->repeats && status == TB_OK; k++) {
+            status = tb_poulsen_solve(scene, &method, &result, error);
+            end = fmin(end, result.shutdown_seconds);
+        }
+        thesis_row *row = thesis_add_row(t, WAYS[i]);
+        row->here[0] = iterations;
+        row->here[1] = 1e6 * end;
+    }
+    thesis_note(t,
+                "%s, factorized Jacobi, 63 iterations; the thesis: poison by exceptions takes about "
+                "10 %% longer",
+                scene);
+    return status;
+}
+
+/* Section 6.2: waits of the workers, and how much the times of their tasks differ. */
+tb_status poulsen_fill_waits(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    const char *scene = o->scene != NULL ? o->scene : "poulsen_grid_24";
+    const int most = o->threads > 0 && o->threads < POULSEN_MOST_THREADS ? (int)o->threads
+                                                                         : POULSEN_MOST_THREADS;
+    tb_status status = TB_OK;
+    t->row_key = "workers";
+    thesis_add_column(t, "waited", "");
+    thesis_add_column(t, "jitter", "");
+    thesis_add_column(t, "waited_T", "");
+    thesis_add_column(t, "jitter_T", "");
+    for (int n = 1; n <= most && status == TB_OK; n *= 2) {
+        char label[THESIS_LABEL];
+        snprintf(label, sizeof label, "%d", n);
+        thesis_row *row = thesis_add_row(t, label);
+        for (int k = 0; k < 2 && status == TB_OK; k++) {
+            tb_poulsen_result result = {0};
+            tb_poulsen_options method =
+                jacobi(50, k == 0 ? TB_STORAGE_FACTORIZED : TB_STORAGE_T);
+            method.processes = TB_POULSEN_CSP;
+            method.threads = n;
+            status = tb_poulsen_solve(scene, &method, &result, error);
+            row->here[2 * k] = result.waited;
+            row->here[2 * k + 1] = result.jitter;
+            if (status == TB_OK && interrupt_requested()) status = TB_CANCELLED;
+        }
+        row->thesis[1] = n == 8 ? 0.1 : NAN;
+    }
+    thesis_note(t,
+                "%s, Jacobi, 50 iterations: share of the workers' time spent waiting for orders; "
+                "spread of a worker's tasks over their mean; the thesis: up to 10 %% jitter",
+                scene);
+    return status;
+}

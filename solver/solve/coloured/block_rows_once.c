@@ -101,7 +101,8 @@ static double gauss_seidel(solving *s)
         return pass(s, NULL, 0, s->p->graph.edges, true, 1);
     double largest = 0;
     const tb_edge_colouring *c = &s->colours;
-    for (int32_t i = 0; i < c->colours; i++) {
+    for (int32_t turn = 0; turn < c->colours; turn++) {
+        const int32_t i = s->o->unsafe_first ? (turn + c->colours - c->unsafe) % c->colours : turn;
         const bool safe = i < c->colours - c->unsafe;
         const int32_t count = c->start[i + 1] - c->start[i];
         const double epsilon = pass(s, c->order, c->start[i], count, safe, s->threads);
@@ -325,6 +326,9 @@ static tb_status check_gpu(const tb_poulsen_options *o, tb_error *error)
     if (!o->jacobi && o->colouring == TB_POULSEN_SEQUENTIAL)
         return tb_fail_field(error, TB_UNSUPPORTED, "colouring",
                              "the sequential order has nothing for a GPU to do at once");
+    if (o->unsafe_first)
+        return tb_fail_field(error, TB_UNSUPPORTED, "unsafe_first",
+                             "a GPU solves the unsafe colour last");
     if (o->gamma > 0)
         return tb_fail_field(error, TB_UNSUPPORTED, "gamma",
                              "a GPU makes all iterations: it does not stop at a gamma");

@@ -81,6 +81,24 @@ START_TEST(threads_do_not_change_a_byte)
 }
 END_TEST
 
+/* Another order, the same fixed point; the same bytes by any number of threads. */
+START_TEST(the_unsafe_colour_may_come_first)
+{
+    tb_poulsen_options o = tb_poulsen_defaults();
+    o.colouring = TB_POULSEN_RELAXED;
+    o.iterations = THREADED_ITERATIONS;
+    const tb_poulsen_result last = solved("poulsen_pile_40", &o);
+    o.unsafe_first = true;
+    const tb_poulsen_result first = solved("poulsen_pile_40", &o);
+    ck_assert_uint_ne(first.hash, last.hash);
+    o.threads = 3;
+    ck_assert_uint_eq(solved("poulsen_pile_40", &o).hash, first.hash);
+    o.gamma = 1e-9;
+    o.iterations = 2000;
+    if (!SANITIZED) ck_assert_double_le(solved("poulsen_pile_40", &o).gamma, 1e-9);
+}
+END_TEST
+
 /* With a large r Jacobi grows, is brought back and ends with a smaller r. */
 START_TEST(growth_is_rolled_back)
 {
@@ -151,6 +169,11 @@ START_TEST(card_and_processor_leave_the_same_bytes)
     o.backend = TB_BACKEND_GPU;
     TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &result, &error), TB_UNSUPPORTED, &error);
     ck_assert_str_eq(error.field, "colouring");
+    o.colouring = TB_POULSEN_RELAXED;
+    o.unsafe_first = true;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &result, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "unsafe_first");
+    o.unsafe_first = false;
     o.jacobi = true;
     o.gamma = 1;
     TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &result, &error), TB_UNSUPPORTED, &error);
@@ -159,5 +182,5 @@ START_TEST(card_and_processor_leave_the_same_bytes)
 END_TEST
 
 TEST_MAIN(grids_end_with_the_quality_of_the_thesis, storage_forms_agree,
-          threads_do_not_change_a_byte, growth_is_rolled_back, what_does_not_fit_is_named,
+          threads_do_not_change_a_byte, the_unsafe_colour_may_come_first, growth_is_rolled_back, what_does_not_fit_is_named,
           card_and_processor_leave_the_same_bytes)

@@ -175,6 +175,27 @@ START_TEST(float_rows_and_lookahead)
 }
 END_TEST
 
+/* Poisoned channels end the workers as messages do; waits and spreads are shares of what was measured. */
+START_TEST(poison_ends_the_processes_too)
+{
+    static const tb_storage STORAGES[] = {TB_STORAGE_FACTORIZED, TB_STORAGE_T};
+    for (int i = 0; i < 4; i++) {
+        tb_poulsen_options o = jacobi(STORAGES[i % 2]);
+        o.jacobi = i < 2;
+        if (i >= 2) o.colouring = TB_POULSEN_RELAXED;
+        o.processes = TB_POULSEN_CSP;
+        o.threads = 2;
+        const tb_poulsen_result status = solved("poulsen_grid_8", &o);
+        o.csp.poison = true;
+        const tb_poulsen_result poison = solved("poulsen_grid_8", &o);
+        agree(&poison, &status, 1e-9);
+        ck_assert(poison.waited > 0 && poison.waited < 1);
+        ck_assert(poison.jitter > 0);
+        ck_assert(poison.shutdown_seconds > 0);
+    }
+}
+END_TEST
+
 START_TEST(combinations_that_are_not_there_are_named)
 {
     tb_poulsen_result r;
@@ -194,6 +215,17 @@ START_TEST(combinations_that_are_not_there_are_named)
     o.csp.single = true;
     TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &r, &error), TB_UNSUPPORTED, &error);
     ck_assert_str_eq(error.field, "csp.single");
+    o = jacobi(TB_STORAGE_FACTORIZED);
+    o.processes = TB_POULSEN_EXTREME;
+    o.csp.poison = true;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &r, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "csp.poison");
+    o = tb_poulsen_defaults();
+    o.colouring = TB_POULSEN_RELAXED;
+    o.unsafe_first = true;
+    o.processes = TB_POULSEN_CSP;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &r, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "unsafe_first");
     o.processes = (tb_poulsen_processes)7;
     TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &r, &error), TB_INVALID_ARGUMENT, &error);
     ck_assert_str_eq(error.field, "processes");
@@ -202,5 +234,5 @@ END_TEST
 
 TEST_MAIN(factorized_jacobi_agrees_with_loops, a_contact_is_a_task, bytes_of_the_loops,
           naive_sweeps_lose_quality_by_workers, relaxed_sweeps_reach_the_quality,
-          growth_is_rolled_back, float_rows_and_lookahead,
+          growth_is_rolled_back, float_rows_and_lookahead, poison_ends_the_processes_too,
           combinations_that_are_not_there_are_named)

@@ -22,6 +22,7 @@ typedef struct tb_channel {
     tb_guard *guard; /* notified of each message; NULL: none. Borrowed */
     size_t size;     /* bytes of a message */
     int32_t capacity, first, count;
+    bool poisoned;        /* nothing more is sent */
     unsigned char *slots; /* capacity x size; NULL: not created */
 } tb_channel;
 
@@ -32,9 +33,12 @@ void tb_guard_destroy(tb_guard *guard);
 bool tb_channel_create(tb_channel *channel, size_t size, int32_t capacity, tb_guard *guard);
 void tb_channel_destroy(tb_channel *channel);
 
-/* Waits while the buffer is full, or empty. */
+/* Waits while the buffer is full, or empty. False, and no message, where it is empty and
+ * poisoned. */
 void tb_channel_send(tb_channel *channel, const void *message);
-void tb_channel_receive(tb_channel *channel, void *message);
+bool tb_channel_receive(tb_channel *channel, void *message);
+/* Ends the channel: whoever receives gets what is buffered, and then no more. */
+void tb_channel_poison(tb_channel *channel);
 
 /* False, and nothing done, where the wait would begin. Not for channels with a guard. */
 bool tb_channel_try_send(tb_channel *channel, const void *message);

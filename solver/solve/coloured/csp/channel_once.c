@@ -65,11 +65,21 @@ void tb_channel_send(tb_channel *c, const void *message)
     if (c->guard) sem_post(&c->guard->messages);
 }
 
-void tb_channel_receive(tb_channel *c, void *message)
+bool tb_channel_receive(tb_channel *c, void *message)
 {
     pthread_mutex_lock(&c->lock);
-    while (c->count == 0) pthread_cond_wait(&c->filled, &c->lock);
-    take(c, message);
+    while (c->count == 0 && !c->poisoned) pthread_cond_wait(&c->filled, &c->lock);
+    const bool any = c->count > 0;
+    if (any) take(c, message);
+    pthread_mutex_unlock(&c->lock);
+    return any;
+}
+
+void tb_channel_poison(tb_channel *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->poisoned = true;
+    pthread_cond_broadcast(&c->filled);
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -54,6 +54,10 @@ typedef struct tb_csp_worker {
     pthread_t thread;
     int32_t index, first, end; /* contacts list[first] to list[end - 1] of the net */
     int64_t ahead;             /* contacts solved by lookahead */
+    double received;           /* clock at its last order; 0: none yet */
+    double waited;             /* seconds for orders, from the first on */
+    double busy, busy_squares; /* seconds from an order to the next wait, and their squares */
+    int64_t tasks;             /* of these */
     tb_csp_update *sent;       /* of its last report; the accumulator's */
 } tb_csp_worker;
 
@@ -94,6 +98,8 @@ tb_csp_command tb_csp_judge(tb_csp *net, double epsilon, double *x, bool *accept
 void tb_csp_report_send(tb_csp_worker *worker, const tb_csp_report *report);
 tb_csp_report tb_csp_report_receive(tb_csp *net);
 void tb_csp_order_all(tb_csp *net, const tb_csp_order *order);
+/* The worker's next order, STOP from a poisoned channel; counts the time that it waits and works. */
+void tb_csp_order_receive(tb_csp_worker *worker, tb_csp_order *order);
 
 /* An update by the bodies of `count` contacts (list NULL: first, first + 1 ...), with the places of each
  * one's two bodies in it (2 x count). Heap; false without memory. */

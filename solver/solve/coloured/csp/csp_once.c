@@ -32,6 +32,8 @@ tb_status tb_csp_check(const tb_poulsen_options *o, tb_error *error)
         {o->csp.single && !(o->jacobi && t), "csp.single", "float is for Jacobi on T"},
         {o->csp.lookahead && !(o->csp.compressed && o->csp.double_w), "csp.lookahead",
          "lookahead wants compressed updates and two w"},
+        {o->csp.poison && extreme, "csp.poison", "extreme processes end by messages alone"},
+        {o->unsafe_first, "unsafe_first", "processes solve the unsafe colour last"},
         {o->csp.page < 0, "csp.page", "a page has contacts"},
         {o->csp.subtasks < 0, "csp.subtasks", "a number of subtasks is not negative"},
         {o->csp.extreme < TB_EXTREME_DATA || o->csp.extreme > TB_EXTREME_MERGED, "csp.extreme",

@@ -73,7 +73,7 @@ static void work_naive(tb_csp_worker *base)
     const tb_csp_report ready = {.worker = base->index,
                                  .failed = !local_create(net, NULL, base->first, count, &l)};
     tb_csp_report_send(base, &ready);
-    tb_channel_receive(&base->in, &order);
+    tb_csp_order_receive(base, &order);
     while (order.command != TB_CSP_STOP) {
         tb_csp_report report = {.worker = base->index, .last = true, .update = &l.change};
         z.lambda = order.in == 0 ? net->z.lambda : net->z.next;
@@ -82,7 +82,7 @@ static void work_naive(tb_csp_worker *base)
         for (int32_t i = 0; i < count; i++)
             report.epsilon = local_solve(&l, &z, i, base->first + i, report.epsilon);
         tb_csp_report_send(base, &report);
-        tb_channel_receive(&base->in, &order);
+        tb_csp_order_receive(base, &order);
         /* the accumulator has left the new w in the changes' buffer */
         double *changes = l.own.value;
         l.own.value = l.change.value;
@@ -168,8 +168,8 @@ static void work_coloured(tb_csp_worker *base)
                                  .failed = factorized &&
                                            !local_create(net, list, first, end - first, &l)};
     tb_csp_report_send(base, &ready);
-    tb_channel_receive(&base->in, &order);
-    for (; order.command != TB_CSP_STOP; tb_channel_receive(&base->in, &order)) {
+    tb_csp_order_receive(base, &order);
+    for (; order.command != TB_CSP_STOP; tb_csp_order_receive(base, &order)) {
         tb_csp_report report = {.worker = base->index, .last = true};
         z.r = order.r;
         for (int32_t i = order.first; i < order.end && order.command == TB_CSP_SOLVE; i++)

@@ -144,7 +144,7 @@ static int32_t look_ahead(jacobi_worker *j, tb_row_sweep *z, tb_csp_order *order
     *epsilon = 0;
     while (!tb_channel_try_receive(&j->base->in, order)) {
         if (done == count) {
-            tb_channel_receive(&j->base->in, order);
+            tb_csp_order_receive(j->base, order);
             break;
         }
         const int32_t *place = j->local_place + 2 * done;
@@ -171,7 +171,7 @@ static void work_factorized(tb_csp_worker *base)
     const tb_csp_report ready = {.worker = base->index, .failed = !make_pages(&j)};
     const int32_t count = base->end - base->first;
     tb_csp_report_send(base, &ready);
-    tb_channel_receive(&base->in, &order);
+    tb_csp_order_receive(base, &order);
     int32_t done = 0;
     double epsilon = 0;
     while (order.command != TB_CSP_STOP) {
@@ -191,7 +191,7 @@ static void work_factorized(tb_csp_worker *base)
         if (net->o->csp.lookahead)
             done = look_ahead(&j, &z, &order, &epsilon);
         else
-            tb_channel_receive(&base->in, &order);
+            tb_csp_order_receive(base, &order);
     }
     free_pages(&j);
 }
@@ -334,8 +334,8 @@ static void work_t(tb_csp_worker *base)
     const tb_csp_report ready = {.worker = base->index,
                                  .failed = single && !make_float_rows(base, &f)};
     tb_csp_report_send(base, &ready);
-    tb_channel_receive(&base->in, &order);
-    for (; order.command != TB_CSP_STOP; tb_channel_receive(&base->in, &order)) {
+    tb_csp_order_receive(base, &order);
+    for (; order.command != TB_CSP_STOP; tb_csp_order_receive(base, &order)) {
         const float *block = f.block;
         double epsilon = 0;
         set_input(&z, net, order.in);

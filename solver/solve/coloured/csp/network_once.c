@@ -32,6 +32,21 @@ void tb_csp_order_all(tb_csp *net, const tb_csp_order *order)
     for (int32_t i = 0; i < net->workers; i++) tb_channel_send(&net->worker[i].in, order);
 }
 
+void tb_csp_order_receive(tb_csp_worker *worker, tb_csp_order *order)
+{
+    const double begun = tb_csp_seconds();
+    if (!tb_channel_receive(&worker->in, order)) *order = (tb_csp_order){.command = TB_CSP_STOP};
+    const double now = tb_csp_seconds();
+    if (worker->received > 0) {
+        const double busy = begun - worker->received;
+        worker->busy += busy;
+        worker->busy_squares += busy * busy;
+        worker->tasks++;
+        worker->waited += now - begun;
+    }
+    worker->received = now;
+}
+
 /* ---- threads ---- */
 
 double tb_csp_seconds(void)
@@ -62,6 +77,23 @@ static bool create_channels(tb_csp *net)
     return true;
 }
 
+/* The workers' share of waiting, and the largest relative spread of the times of a worker's tasks. */
+static void measure_waits(const tb_csp *net)
+{
+    double waited = 0, all = 0;
+    for (int32_t i = 0; i < net->workers; i++) {
+        const tb_csp_worker *w = &net->worker[i];
+        waited += w->waited;
+        all += w->waited + w->busy;
+        if (w->tasks == 0 || !(w->busy > 0)) continue;
+        const double mean = w->busy / (double)w->tasks;
+        const double variance = w->busy_squares / (double)w->tasks - mean * mean;
+        const double spread = sqrt(fmax(variance, 0)) / mean;
+        if (spread > net->result->jitter) net->result->jitter = spread;
+    }
+    if (all > 0) net->result->waited = waited / all;
+}
+
 tb_status tb_csp_run(tb_csp *net, void (*work)(tb_csp_worker *worker),
                      void (*accumulate)(tb_csp *net), tb_error *error)
 {
@@ -83,8 +115,16 @@ tb_status tb_csp_run(tb_csp *net, void (*work)(tb_csp_worker *worker),
     if (ready) accumulate(net);
     net->result->seconds = tb_csp_seconds() - begun;
     const tb_csp_order stop = {.command = TB_CSP_STOP};
-    for (int32_t i = 0; i < started; i++) tb_channel_send(&net->worker[i].in, &stop);
+    const double ended = tb_csp_seconds();
+    for (int32_t i = 0; i < started; i++) {
+        if (net->o->csp.poison)
+            tb_channel_poison(&net->worker[i].in);
+        else
+            tb_channel_send(&net->worker[i].in, &stop);
+    }
     for (int32_t i = 0; i < started; i++) pthread_join(net->worker[i].thread, NULL);
+    net->result->shutdown_seconds = tb_csp_seconds() - ended;
+    measure_waits(net);
     for (int32_t i = 0; i < net->workers; i++) {
         tb_channel_destroy(&net->worker[i].in);
         tb_channel_destroy(&net->worker[i].out);
