@@ -89,7 +89,8 @@ typedef enum tb_prox_part {
     TB_PROX_PROPAGATION = 1 << 1, /* new impulses to the other rows of their diagonal block */
     TB_PROX_NORMAL = 1 << 2,      /* projections to normal impulses >= 0 */
     TB_PROX_TANGENTIAL = 1 << 3,  /* projections to the friction disk */
-    TB_PROX_WRITES = 1 << 4       /* storing new impulses, and zeroing the sums of their rows */
+    TB_PROX_WRITES = 1 << 4,      /* storing new impulses, and zeroing the sums of their rows */
+    TB_PROX_BARRIERS = 1 << 5     /* of the GPU's threads, together with all others; the CPU has none */
 } tb_prox_part;
 
 typedef struct tb_prox_options {
@@ -102,7 +103,7 @@ typedef struct tb_prox_options {
     int32_t check_period; /* iterations between two stop tests; 0: no test */
     double relative,
         absolute;      /* |change| <= relative |lambda| + absolute for every row, N s (4.49) */
-    uint32_t left_out; /* tb_prox_part, summed; 0: a whole iteration. On the CPU only */
+    uint32_t left_out; /* tb_prox_part, summed; 0: a whole iteration */
 } tb_prox_options;
 
 /* `jor5` in double on the CPU, 5000 iterations, a test at every one, 1e-7 and 1e-7 N s. */

@@ -100,12 +100,16 @@ END_TEST
 START_TEST(hexagon_sticks)
 {
     double worst = 0;
-    static const char *const SOLVERS[] = {"prox_serial", "prox_cuda", "lemke", "mprgp"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const SOLVERS[] = {"prox_serial", "prox_cuda", "lemke"};
+    for (int i = 0; i < 3; i++) {
         worst = fmax(worst, fabs(acceleration("betz_slide_5_mu0.1", SOLVERS[i], 0.09)));
         worst = fmax(worst, fabs(acceleration("betz_slide_10_mu0.2", SOLVERS[i], 0.18)));
     }
     TRUTH_CHECK("planar slope: creep of what sticks, cm/s^2", worst, 1e-9);
+    /* its rounds of fixed bounds end at the tolerance, and not with bounds that are exact */
+    worst = fabs(acceleration("betz_slide_5_mu0.1", "mprgp", 0.09));
+    worst = fmax(worst, fabs(acceleration("betz_slide_10_mu0.2", "mprgp", 0.18)));
+    TRUTH_CHECK("planar slope: creep of what sticks by mprgp, cm/s^2", worst, 1e-6);
 }
 END_TEST
 

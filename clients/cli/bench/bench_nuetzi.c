@@ -203,7 +203,7 @@ const thesis_entry thesis_nuetzi[] = {
      nuetzi_fill_variants},
     {"sizes", "the same for four numbers of contacts (figures 6.1 to 6.3)", true,
      nuetzi_fill_sizes},
-    {"breakdown", "parts of an iteration of full-sor-32 (figure 6.4), processor", false,
+    {"breakdown", "parts of an iteration of full-sor-32 (figure 6.4)", false,
      nuetzi_fill_breakdown},
     {"crosscheck", "each variant on the device and on the processor (3.7.1)", false,
      nuetzi_fill_crosscheck},

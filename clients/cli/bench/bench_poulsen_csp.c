@@ -294,7 +294,7 @@ tb_status poulsen_fill_csp_sweeps(const thesis_options *o, thesis_table *t, tb_e
 /* Section 7.2: the unsafe colour last, or first. Sweeps to the gamma of 50 sequential ones. */
 tb_status poulsen_fill_order(const thesis_options *o, thesis_table *t, tb_error *error)
 {
-    static const char *const NAMES[] = {"poulsen_grid_8", "poulsen_grid_24", "poulsen_pile_40"};
+    static const char *const NAMES[] = {"poulsen_grid_8", "poulsen_grid_24", "poulsen_pile_80"};
     static const tb_storage STORAGES[] = {TB_STORAGE_FACTORIZED, TB_STORAGE_T};
     thesis_add_column(t, "last", "sweeps");
     thesis_add_column(t, "first", "sweeps");

@@ -18,10 +18,17 @@ TB_CARD void note_movement(const tb_gpu_stored *s, int row, tb_real after)
     if (s->check && moves_on(s, ((const tb_real *)s->next)[row], after)) *s->stopped = 0;
 }
 
+TB_CARD void meet_unless(uint32_t left_out)
+{
+    if (!(left_out & TB_PROX_BARRIERS)) __syncthreads();
+}
+
 /* sorProxStepA: one block of threads, a row each, contact after contact. Normal first; then both
- * tangential rows together, so that the second sees the first's last value (Nützi, listing A.2). */
+ * tangential rows together, so that the second sees the first's last value (Nützi, listing A.2). Less
+ * the parts that are left out, for the time of each. */
 TB_CARD void diagonal_block(const tb_gpu_stored *s, diagonal_memory *m)
 {
+    const uint32_t out = s->left_out;
     const int own = (int)threadIdx.x, first = s->index * s->group * 3;
     const int left = 3 * s->contacts - first, rows = left < 3 * s->group ? left : 3 * s->group;
     const bool active = own < rows;
@@ -31,27 +38,29 @@ TB_CARD void diagonal_block(const tb_gpu_stored *s, diagonal_memory *m)
     __syncthreads();
     for (int j = 0; j < rows; j += 3) {
         if (own == j) {
-            m->next[j] = tb_prox_unilateral(d[j] + m->sum[j]);
-            m->sum[j] = 0;
+            const tb_real normal = d[j] + m->sum[j];
+            m->next[j] = out & TB_PROX_NORMAL ? normal : tb_prox_unilateral(normal);
+            if (!(out & TB_PROX_WRITES)) m->sum[j] = 0;
         }
-        __syncthreads();
-        if (active) m->sum[own] += column_of(s, first + j)[first + own] * m->next[j];
-        __syncthreads();
+        meet_unless(out);
+        if (active && !(out & TB_PROX_PROPAGATION))
+            m->sum[own] += column_of(s, first + j)[first + own] * m->next[j];
+        meet_unless(out);
         if (own == j + 1) {
             tb_real x[2] = {d[j + 1] + m->sum[j + 1], d[j + 2] + m->sum[j + 2]};
-            tb_prox_disk(x, mu[j / 3] * m->next[j]);
+            if (!(out & TB_PROX_TANGENTIAL)) tb_prox_disk(x, mu[j / 3] * m->next[j]);
             m->next[j + 1] = x[0];
             m->next[j + 2] = x[1];
-            m->sum[j + 1] = m->sum[j + 2] = 0;
+            if (!(out & TB_PROX_WRITES)) m->sum[j + 1] = m->sum[j + 2] = 0;
         }
-        __syncthreads();
-        if (active) {
+        meet_unless(out);
+        if (active && !(out & TB_PROX_PROPAGATION)) {
             m->sum[own] += column_of(s, first + j + 1)[first + own] * m->next[j + 1];
             m->sum[own] += column_of(s, first + j + 2)[first + own] * m->next[j + 2];
         }
     }
     __syncthreads();
-    if (!active) return;
+    if (!active || out & TB_PROX_WRITES) return;
     note_movement(s, first + own, m->next[own]);
     ((tb_real *)s->next)[first + own] = m->next[own];
     sum[own] = m->sum[own];

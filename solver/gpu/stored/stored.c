@@ -76,6 +76,7 @@ static tb_status plan(stored_job *job, tb_error *error)
     s->group = job->variant->group > 0 ? job->variant->group : 1;
     if (job->variant->form == TB_STORED_SPARSE_RELAXED && s->group > s->contacts)
         s->group = s->contacts;
+    s->left_out = job->options->left_out;
     s->relative = job->options->relative;
     s->absolute = job->options->absolute;
     const int64_t tiles = (n + TB_GPU_STORED_JOR_ROWS - 1) / TB_GPU_STORED_JOR_ROWS;
@@ -292,13 +293,14 @@ static tb_status gauss_seidel(stored_job *job, tb_error *error)
                                          : job->variant->form == TB_STORED_SPARSE_RELAXED
                                              ? TB_GPU_STORED_SPARSE_B
                                              : TB_GPU_STORED_RELAXED_B};
+    const int count = s->left_out & TB_PROX_STEP_B ? 1 : 2;
     tb_status status = TB_OK;
     if (job->variant->form == TB_STORED_SPARSE_FULL) {
         status = clear(job, s->counters, 0, 64 * sizeof *s->counters, error);
         return status == TB_OK ? start(job, TB_GPU_STORED_SPARSE_SOR, error) : status;
     }
     for (s->index = 0; s->index * s->group < s->contacts && status == TB_OK; s->index++)
-        status = start_all(job, steps, 2, error);
+        status = start_all(job, steps, count, error);
     return status;
 }
 

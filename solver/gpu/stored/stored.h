@@ -25,6 +25,7 @@ typedef struct tb_gpu_stored {
     int32_t index;             /* of the block or group of this launch */
     int32_t iterations;        /* of a launch that goes through several */
     int32_t check;             /* the stop test is made at each iteration of this launch */
+    uint32_t left_out;         /* tb_prox_part, of TB_GPU_STORED_SOR_A */
     double relative, absolute; /* of the stop test (Nützi 4.49) */
     int32_t *stopped;          /* 1 as long as no element fails the test */
     int32_t *finished;         /* iterations that a launch of several has made */

@@ -70,12 +70,14 @@ static tb_status check_parts(const tb_prox_options *options, const tb_stored_var
     const uint32_t all =
         TB_PROX_STEP_B | TB_PROX_PROPAGATION | TB_PROX_NORMAL | TB_PROX_TANGENTIAL | TB_PROX_WRITES;
     if (options->left_out == 0) return TB_OK;
-    if (options->left_out & ~all)
+    if (options->left_out & ~(all | TB_PROX_BARRIERS))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "left_out", "there is no such part");
-    if (variant->form != TB_STORED_FULL || options->backend == TB_BACKEND_GPU)
+    if (options->left_out & TB_PROX_BARRIERS && (options->left_out & all) != all)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "left_out",
+                             "barriers are left out where all other parts are: threads would race");
+    if (variant->form != TB_STORED_FULL)
         return tb_fail_field(error, TB_UNSUPPORTED, "left_out",
-                             "parts are left out of full-sor-32 and full-sor-64 on the processor "
-                             "only");
+                             "parts are left out of full-sor-32 and full-sor-64 only");
     return TB_OK;
 }
 

@@ -286,7 +286,8 @@ START_TEST(a_planar_problem_runs_on_a_card_and_too_few_iterations_end_on_the_pro
 END_TEST
 
 /* One iteration from zero against the projections of d that it still has. */
-static void prox_part_run(uint32_t left_out, bool normal, bool tangential)
+static void prox_part_run_on(tb_backend_choice backend, uint32_t left_out, bool normal,
+                             bool tangential)
 {
     tb_prox_system *system = random_system(CONTACTS, 1);
     tb_prox_options options = tb_prox_defaults();
@@ -296,6 +297,7 @@ static void prox_part_run(uint32_t left_out, bool normal, bool tangential)
     options.iterations = 1;
     options.check_period = 0;
     options.left_out = left_out;
+    options.backend = backend;
     iterate(system, &options, lambda);
     for (int i = 0; i < CONTACTS; i++) {
         double x[3] = {system->d[3 * i], system->d[3 * i + 1], system->d[3 * i + 2]};
@@ -306,6 +308,13 @@ static void prox_part_run(uint32_t left_out, bool normal, bool tangential)
     }
     ck_assert(moved > 0 || (!normal && !tangential));
     tb_prox_system_destroy(system);
+}
+
+static void prox_part_run(uint32_t left_out, bool normal, bool tangential)
+{
+    (void)card_is_played();
+    prox_part_run_on(TB_BACKEND_CPU, left_out, normal, tangential);
+    prox_part_run_on(TB_BACKEND_GPU, left_out, normal, tangential);
 }
 
 /* From zero, one iteration without propagation projects d; without projections it is d itself;
@@ -326,7 +335,12 @@ START_TEST(parts_of_an_iteration_can_be_left_out)
     options.check_period = 0;
     iterate(system, &options, whole);
     options.left_out = TB_PROX_STEP_B;
+    options.backend = TB_BACKEND_GPU;
+    iterate(system, &options, none);
+    options.backend = TB_BACKEND_CPU;
     iterate(system, &options, part);
+    ck_assert_int_eq(memcmp(none, part, sizeof part), 0);
+    memset(none, 0, sizeof none);
     ck_assert_int_eq(memcmp(whole, part, 3 * 32 * sizeof *part), 0);
     ck_assert_int_ne(memcmp(whole + 96, part + 96, 3 * 32 * sizeof *part), 0);
     options.left_out = TB_PROX_WRITES;
@@ -337,9 +351,10 @@ START_TEST(parts_of_an_iteration_can_be_left_out)
     TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_UNSUPPORTED, &error);
     ck_assert_str_eq(error.field, "left_out");
     options.variant = "full-sor-32";
-    options.backend = TB_BACKEND_GPU;
-    TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_UNSUPPORTED, &error);
-    options.backend = TB_BACKEND_CPU;
+    options.left_out = TB_PROX_BARRIERS;
+    TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_INVALID_ARGUMENT,
+                &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "race"));
     options.left_out = 1 << 9;
     TEST_STATUS(tb_prox_iterate(system, &options, part, &result, &error), TB_INVALID_ARGUMENT,
                 &error);

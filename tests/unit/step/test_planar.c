@@ -129,7 +129,7 @@ START_TEST(what_is_no_planar_world_is_named)
          "0.1 0.02 0  -0.1 0.02 0.1  -0.03 0.02 0  -0.1 0.02 -0.1' face='0 1 2 0 2 3 4 6 5 4 7 6 "
          "1 0 4 1 4 5 2 1 5 2 5 6 3 2 6 3 6 7 0 3 7 0 7 4'/></asset><worldbody>"
          "<body pos='0 0 1'>" JOINTS "<inertial pos='0 0 0' mass='1' diaginertia='0.01 0.01 0.01'/>"
-         "<geom name='arrow' type='mesh' mesh='dart'/></body>" TAIL,
+         "<geom name='arrow' type='sdf' mesh='dart'/></body>" TAIL,
          "shape 'arrow' is a mesh of triangles, whose outline need not be convex"},
         {HEAD "<geom type='plane' size='1 1 1'/>" TAIL, "no body of the model moves in a plane"}};
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
