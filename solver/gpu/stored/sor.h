@@ -24,8 +24,8 @@ TB_CARD void meet_unless(uint32_t left_out)
 }
 
 /* sorProxStepA: one block of threads, a row each, contact after contact. Normal first; then both
- * tangential rows together, so that the second sees the first's last value (Nützi, listing A.2). Less
- * the parts that are left out, for the time of each. */
+ * tangential rows together, so that the second sees the first's last value (Nützi, listing A.2).
+ * Less the parts that are left out, for the time of each. */
 TB_CARD void diagonal_block(const tb_gpu_stored *s, diagonal_memory *m)
 {
     const uint32_t out = s->left_out;

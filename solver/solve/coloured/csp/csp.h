@@ -98,7 +98,7 @@ tb_csp_command tb_csp_judge(tb_csp *net, double epsilon, double *x, bool *accept
 void tb_csp_report_send(tb_csp_worker *worker, const tb_csp_report *report);
 tb_csp_report tb_csp_report_receive(tb_csp *net);
 void tb_csp_order_all(tb_csp *net, const tb_csp_order *order);
-/* The worker's next order, STOP from a poisoned channel; counts the time that it waits and works. */
+/* The worker's next order, STOP from a poisoned channel; counts how long it waits and works. */
 void tb_csp_order_receive(tb_csp_worker *worker, tb_csp_order *order);
 
 /* An update by the bodies of `count` contacts (list NULL: first, first + 1 ...), with the places of each
