@@ -19,7 +19,7 @@ struct tb_box_pairs;
 struct tb_row_run;
 struct tb_row_outcome;
 
-enum { TB_BACKEND_ABI = 17 };
+enum { TB_BACKEND_ABI = 18 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const
