@@ -55,10 +55,10 @@ typedef struct tb_poulsen_options {
     tb_storage storage; /* FACTORIZED, DENSE (block-row A) or T (block-row T = 1 - R A) */
     tb_poulsen_colouring colouring;
     bool unsafe_first; /* RELAXED by LOOPS on the CPU: the unsafe colour is not the last */
-    int32_t colours; /* BALANCED; 0: the largest degree of a contact */
-    double r;        /* kg, the r of every row */
-    double nu;       /* factor on r after a growth of epsilon */
-    int32_t tries;   /* reductions of r before the solve ends; 0: growth of epsilon is ignored */
+    int32_t colours;   /* BALANCED; 0: the largest degree of a contact */
+    double r;          /* kg, the r of every row */
+    double nu;         /* factor on r after a growth of epsilon */
+    int32_t tries;     /* reductions of r before the solve ends; 0: growth of epsilon is ignored */
     int32_t iterations;
     double gamma;    /* the solve ends once result gamma is at most this; 0: never */
     int32_t threads; /* 0: all processors; by LOOPS results are the same bytes on any number,
@@ -77,10 +77,10 @@ tb_poulsen_options tb_poulsen_defaults(void);
 
 typedef struct tb_poulsen_result {
     int32_t iterations, reductions, colours;
-    double epsilon;                /* N s, largest change of an impulse in the last iteration */
-    double gamma;                  /* 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2 */
-    double r;                      /* kg, final value */
-    double ahead;                  /* share of contacts solved by lookahead */
+    double epsilon; /* N s, largest change of an impulse in the last iteration */
+    double gamma;   /* 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2 */
+    double r;       /* kg, final value */
+    double ahead;   /* share of contacts solved by lookahead */
     /* of CSP: share of the workers' time in which they wait for orders; standard deviation over mean
      * of the times of a worker's tasks, the largest; seconds to end the workers */
     double waited, jitter, shutdown_seconds;

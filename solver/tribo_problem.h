@@ -90,7 +90,7 @@ typedef enum tb_prox_part {
     TB_PROX_NORMAL = 1 << 2,      /* projections to normal impulses >= 0 */
     TB_PROX_TANGENTIAL = 1 << 3,  /* projections to the friction disk */
     TB_PROX_WRITES = 1 << 4,      /* storing new impulses, and zeroing the sums of their rows */
-    TB_PROX_BARRIERS = 1 << 5     /* of the GPU's threads, together with all others; the CPU has none */
+    TB_PROX_BARRIERS = 1 << 5 /* of the GPU's threads, together with all others; the CPU has none */
 } tb_prox_part;
 
 typedef struct tb_prox_options {

@@ -345,10 +345,11 @@ tb_status poulsen_fill_shutdown(const thesis_options *o, thesis_table *t, tb_err
         row->here[0] = iterations;
         row->here[1] = 1e6 * end;
     }
-    thesis_note(t,
-                "%s, factorized Jacobi, 63 iterations; the thesis: poison by exceptions takes about "
-                "10 %% longer",
-                scene);
+    thesis_note(
+        t,
+        "%s, factorized Jacobi, 63 iterations; the thesis: poison by exceptions takes about "
+        "10 %% longer",
+        scene);
     return status;
 }
 
@@ -370,8 +371,7 @@ tb_status poulsen_fill_waits(const thesis_options *o, thesis_table *t, tb_error 
         thesis_row *row = thesis_add_row(t, label);
         for (int k = 0; k < 2 && status == TB_OK; k++) {
             tb_poulsen_result result = {0};
-            tb_poulsen_options method =
-                jacobi(50, k == 0 ? TB_STORAGE_FACTORIZED : TB_STORAGE_T);
+            tb_poulsen_options method = jacobi(50, k == 0 ? TB_STORAGE_FACTORIZED : TB_STORAGE_T);
             method.processes = TB_POULSEN_CSP;
             method.threads = n;
             status = tb_poulsen_solve(scene, &method, &result, error);

@@ -15,7 +15,7 @@ enum {
     TB_BETZ_MU_ONE = 8,     /* the first sweep has mu = 1, as listed */
     TB_BETZ_ONE_SIDED = 16, /* the sweeps end where all contacts pass the one-sided test */
     TB_BETZ_UNGUARDED =
-        32, /* as listed: a fence where the blocks of threads must wait for each other */
+        32,           /* as listed: a fence where the blocks of threads must wait for each other */
     TB_BETZ_RUBS = 64 /* mprgp: some contact has friction */
 };
 
@@ -32,13 +32,13 @@ typedef struct tb_betz_island {
     int32_t start; /* first of its dofs + 1 numbers in `start` */
     int32_t entry; /* first of its numbers in `row_of` and `coefficient` */
     int64_t value;
-    double omega; /* of r */
+    double omega;     /* of r */
     double tolerance; /* m/s */
-    double limit;   /* N s, of a trial p_n; 0: none */
-    int32_t kind;   /* of the flags above */
-    int32_t sweeps; /* to be made; 0: the island rests */
-    int32_t made;   /* by the device */
-    uint32_t vote;  /* of the last sweep, where it was asked for one */
+    double limit;     /* N s, of a trial p_n; 0: none */
+    int32_t kind;     /* of the flags above */
+    int32_t sweeps;   /* to be made; 0: the island rests */
+    int32_t made;     /* by the device */
+    uint32_t vote;    /* of the last sweep, where it was asked for one */
 } tb_betz_island;
 
 typedef struct tb_betz_batch {
@@ -52,7 +52,7 @@ typedef struct tb_betz_batch {
     const double *coefficient; /* entries */
     tb_betz_island *islands;
     bool mprgp; /* sweeps are products of the solver mprgp (mprgp.h) */
-    double *p; /* rows, N s: read where an island is fresh, and written */
+    double *p;  /* rows, N s: read where an island is fresh, and written */
 } tb_betz_batch;
 
 #endif

@@ -33,16 +33,15 @@ TB_STATIC tb_status mprgp_run(tb_betz_run *run)
 {
     const tb_problem *problem = run->z.problem;
     const size_t rows = (size_t)problem->number_of_rows;
-    tb_mprgp it = {
-        .z = run->z,
-        .xi = TB_ARENA_ARRAY(run->scratch, tb_real, rows),
-        .along = TB_ARENA_ARRAY(run->scratch, tb_real, rows),
-        .q = TB_ARENA_ARRAY(run->scratch, tb_real, rows),
-        .limit = TB_ARENA_ARRAY(run->scratch, tb_real, problem->number_of_blocks),
-        .shares = TB_ARENA_ZEROED(run->scratch, double, TB_MPRGP_SUMS * TB_MPRGP_LANES),
-        .own_least = TB_RESIDUAL_UNKNOWN,
-        .tolerance = (double)run->z.tolerance,
-        .rubs = tb_mprgp_rubs(problem)};
+    tb_mprgp it = {.z = run->z,
+                   .xi = TB_ARENA_ARRAY(run->scratch, tb_real, rows),
+                   .along = TB_ARENA_ARRAY(run->scratch, tb_real, rows),
+                   .q = TB_ARENA_ARRAY(run->scratch, tb_real, rows),
+                   .limit = TB_ARENA_ARRAY(run->scratch, tb_real, problem->number_of_blocks),
+                   .shares = TB_ARENA_ZEROED(run->scratch, double, TB_MPRGP_SUMS *TB_MPRGP_LANES),
+                   .own_least = TB_RESIDUAL_UNKNOWN,
+                   .tolerance = (double)run->z.tolerance,
+                   .rubs = tb_mprgp_rubs(problem)};
     if (!it.xi || !it.along || !it.q || !it.limit || !it.shares) return TB_RESOURCE_EXHAUSTED;
     const tb_solve_options *o = run->options;
     tb_status status = TB_OK;

@@ -55,8 +55,7 @@ typedef struct tb_mprgp {
 } tb_mprgp;
 
 #ifdef TB_MPRGP_CARD /* the card's unit, which defines TB_MPRGP_FN */
-#define TB_MPRGP_EACH(i, n)                                                                        \
-    for (int32_t i = (int32_t)threadIdx.x; i < (n); i += TB_MPRGP_LANES)
+#define TB_MPRGP_EACH(i, n)          for (int32_t i = (int32_t)threadIdx.x; i < (n); i += TB_MPRGP_LANES)
 #define TB_MPRGP_ADD(it, k, i, term) ((it)->own[k] += (term))
 
 TB_MPRGP_FN void mprgp_meet(tb_mprgp *it)
@@ -172,8 +171,8 @@ TB_MPRGP_FN void mprgp_sum_dofs(tb_mprgp *it, tb_real *rows)
     tb_betz z = it->z;
     z.p = rows;
     mprgp_meet(it);
-    TB_MPRGP_EACH (d, it->z.problem->number_of_dofs)
-        tb_betz_update_dof(&z, d);
+    TB_MPRGP_EACH(d, it->z.problem->number_of_dofs)
+    tb_betz_update_dof(&z, d);
     mprgp_meet(it);
     it->made++;
 }
@@ -183,7 +182,8 @@ TB_MPRGP_FN void mprgp_sum_xi(tb_mprgp *it)
 {
     const tb_problem *problem = it->z.problem;
     mprgp_sum_dofs(it, it->z.p);
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         for (int32_t k = 0; k < block->rows; k++)
             it->xi[block->row + k] = mprgp_speed(it, block, k) + problem->c[block->row + k];
@@ -196,7 +196,8 @@ TB_MPRGP_FN void mprgp_multiply(tb_mprgp *it)
 {
     const tb_problem *problem = it->z.problem;
     mprgp_sum_dofs(it, it->along);
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         for (int32_t k = 0; k < block->rows; k++) {
             const int32_t row = block->row + k;
@@ -225,7 +226,8 @@ TB_FN double mprgp_natural(tb_real p, tb_real xi, tb_real low, tb_real high)
 TB_MPRGP_FN void mprgp_look(tb_mprgp *it, double gamma)
 {
     const tb_problem *problem = it->z.problem;
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         for (int32_t k = 0; k < block->rows; k++) {
             const int32_t row = block->row + k;
@@ -257,7 +259,8 @@ TB_MPRGP_FN void mprgp_go(tb_mprgp *it, double length)
 {
     const tb_problem *problem = it->z.problem;
     const tb_real step = TB_R(length);
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         for (int32_t k = 0; k < block->rows; k++) {
             const int32_t row = block->row + k;
@@ -277,7 +280,8 @@ TB_MPRGP_FN void mprgp_go(tb_mprgp *it, double length)
 TB_MPRGP_FN void mprgp_expand(tb_mprgp *it)
 {
     const tb_problem *problem = it->z.problem;
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         for (int32_t k = 0; k < block->rows; k++) {
             const int32_t row = block->row + k;
@@ -294,13 +298,14 @@ TB_MPRGP_FN void mprgp_expand(tb_mprgp *it)
 TB_MPRGP_FN void mprgp_leave_bounds(tb_mprgp *it)
 {
     const tb_problem *problem = it->z.problem;
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         for (int32_t k = 0; k < block->rows; k++) {
             const int32_t row = block->row + k;
             it->along[row] =
-                it->z.r[row] * mprgp_chopped(it->z.p[row], it->xi[row], mprgp_low(it, b, k),
-                                             mprgp_high(it, b, k));
+                it->z.r[row] *
+                mprgp_chopped(it->z.p[row], it->xi[row], mprgp_low(it, b, k), mprgp_high(it, b, k));
         }
     }
 }
@@ -309,7 +314,8 @@ TB_MPRGP_FN void mprgp_leave_bounds(tb_mprgp *it)
 TB_MPRGP_FN void mprgp_bound(tb_mprgp *it)
 {
     const tb_problem *problem = it->z.problem;
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         tb_real *p = it->z.p + block->row;
         p[0] = mprgp_clamped(p[0], 0, TB_REAL_MAX);
@@ -324,7 +330,8 @@ TB_MPRGP_FN void mprgp_measure(tb_mprgp *it)
 {
     const tb_problem *problem = it->z.problem;
     double largest = 1, scale = 1;
-    TB_MPRGP_EACH (b, problem->number_of_blocks) {
+    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    {
         const tb_block *block = &problem->blocks[b];
         tb_betz_calculate_r(&it->z, b, 1, false);
         for (int32_t k = 0; k < block->rows; k++) /* unlike numbers reach every eigenvector */
@@ -333,7 +340,8 @@ TB_MPRGP_FN void mprgp_measure(tb_mprgp *it)
     }
     for (int32_t i = 0; i < TB_MPRGP_SPECTRUM; i++) {
         mprgp_sum_dofs(it, it->along);
-        TB_MPRGP_EACH (b, problem->number_of_blocks) {
+        TB_MPRGP_EACH(b, problem->number_of_blocks)
+        {
             const tb_block *block = &problem->blocks[b];
             for (int32_t k = 0; k < block->rows; k++) {
                 const int32_t row = block->row + k;

@@ -206,10 +206,9 @@ static void open_solve(void *context, int32_t i, int32_t thread)
     tb_planar_island_open(islands, s->island, &s->problem, &warm);
     tb_solution *solution = &islands->solutions[s->island];
     const tb_solve_options *options = &c->options->solve;
-    s->status = is_mprgp(c->options)
-                    ? tb_mprgp_open(&s->run, &s->problem, options, &warm, solution)
-                    : tb_betz_open(&s->run, &s->problem, options, &warm, solution,
-                                   is_serial(c->options));
+    s->status = is_mprgp(c->options) ? tb_mprgp_open(&s->run, &s->problem, options, &warm, solution)
+                                     : tb_betz_open(&s->run, &s->problem, options, &warm, solution,
+                                                    is_serial(c->options));
     s->run.done = s->status != TB_OK;
 }
 

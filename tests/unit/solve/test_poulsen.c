@@ -185,5 +185,5 @@ START_TEST(card_and_processor_leave_the_same_bytes)
 END_TEST
 
 TEST_MAIN(grids_end_with_the_quality_of_the_thesis, storage_forms_agree,
-          threads_do_not_change_a_byte, the_unsafe_colour_may_come_first, growth_is_rolled_back, what_does_not_fit_is_named,
-          card_and_processor_leave_the_same_bytes)
+          threads_do_not_change_a_byte, the_unsafe_colour_may_come_first, growth_is_rolled_back,
+          what_does_not_fit_is_named, card_and_processor_leave_the_same_bytes)
