@@ -374,8 +374,10 @@ typedef struct tb_volume_measure {
  * pairs, "rows" as steps do, "encode" makes the intervals of "morton" alone; "evaluation" computes all forces once;
  * "original", "reduced", "traversal" and "pieces" find the overlaps of the polyhedra among
  * them. On a GPU "gpu_count" and "gpu_append" find near pairs, by counting first and by appending; "gpu_sort" is
- * "morton" whose sorts go to the GPU above the thesis's numbers of keys. cell: m, base cell of the
- * Morton codes; 0: chosen by the boxes. NOT_FOUND for an unknown method, UNAVAILABLE without a GPU,
+ * "morton" whose sorts go to the GPU above the thesis's numbers of keys; "gpu_recursive", "gpu_iterative",
+ * "gpu_hybrid", "gpu_shared" and "gpu_own" are "traversal" with the triangles on the GPU (parts[0]: s
+ * there). cell: m, base cell of the Morton codes; 0: chosen by the boxes; for "gpu_hybrid" the number
+ * of parts up to which the processor goes on, 0: 5,000. NOT_FOUND for an unknown method, UNAVAILABLE without a GPU,
  * UNSUPPORTED as TB_SCHEME_VOLUME. */
 tb_status tb_state_measure_volume(const tb_state *, const char *method, double cell,
                                   tb_volume_measure *, tb_error *);

@@ -49,7 +49,7 @@ $(WARP_WORLDS): tests/unit/gpu/warp_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
 $(LARGE_PLAYED): tests/unit/gpu/large_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
-CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz mprgp rows balls pairs,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
+CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz mprgp rows balls pairs traverse,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 CARD_LARGE := $(B)/tests/plugin/card/large.o $(B)/tests/plugin/card/large.f32.o
 $(CARD_KERNELS): DEVICE_SINGLE := -Wno-unknown-pragmas
 $(filter %.f32.o,$(CARD_KERNELS)): DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
@@ -63,6 +63,7 @@ $(filter %/mprgp.o %/mprgp.f32.o,$(CARD_KERNELS)): tests/plugin/card/mprgp.cc
 $(filter %/rows.o %/rows.f32.o,$(CARD_KERNELS)): tests/plugin/card/rows.cc
 $(filter %/balls.o %/balls.f32.o,$(CARD_KERNELS)): tests/plugin/card/balls.cc
 $(filter %/pairs.o %/pairs.f32.o,$(CARD_KERNELS)): tests/plugin/card/pairs.cc
+$(filter %/traverse.o %/traverse.f32.o,$(CARD_KERNELS)): tests/plugin/card/traverse.cc
 $(CARD_LARGE): tests/plugin/card/large.cc
 $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_LARGE) $(LARGE_PLAYED) \
     $(LARGE_LANES) $(GRID_PLAY): $(B)/stamp.flags
@@ -97,7 +98,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_LARGE) $(DEVICE_WORLDS) $(LIBRAR
 
 $(addprefix $(B)/tests/unit/gpu/test_,gpu_qp symgbmm stored) $(B)/tests/unit/step/test_planar $(B)/tests/unit/solve/test_poulsen: | $(CARD)
 $(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp_jobs $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_large $(B)/tests/unit/gpu/test_gpu_large_memory: | $(CARD)
-$(B)/tests/unit/gpu/test_balls: | $(CARD)
+$(B)/tests/unit/gpu/test_balls $(B)/tests/unit/gpu/test_traversal: | $(CARD)
 $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o
 $(B)/tests/unit/gpu/test_warp_fits: $(B)/tests/plugin/card/gpu/batch/small/warp_fits.o

@@ -18,6 +18,7 @@ struct tb_betz_batch;
 struct tb_box_pairs;
 struct tb_row_run;
 struct tb_row_outcome;
+struct tb_traversal;
 
 enum { TB_BACKEND_ABI = 18 };
 
@@ -97,6 +98,8 @@ typedef struct tb_backend {
     void (*balls_close)(void *context);
     /* Near pairs of boxes by one of a card's methods (penalty/card/box_pairs.h). May be NULL. */
     tb_status (*box_pairs)(int32_t device, struct tb_box_pairs *pairs, tb_error *error);
+    /* Triangles down BSP trees by one of a card's ways (penalty/card/traversal.h). May be NULL. */
+    tb_status (*traverse_trees)(int32_t device, struct tb_traversal *traversal, tb_error *error);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;

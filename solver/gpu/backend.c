@@ -18,6 +18,7 @@
 #include "gpu/large/large_step.h"
 #include "gpu/penalty/balls.h"
 #include "gpu/penalty/pairs.h"
+#include "gpu/penalty/traverse.h"
 #include "gpu/planar/betz.h"
 #include "gpu/qp/program.h"
 #include "gpu/qp/symgbmm.h"
@@ -467,4 +468,5 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .balls_open = tb_gpu_balls_open,
                                       .balls_run = tb_gpu_balls_run,
                                       .balls_close = tb_gpu_balls_close,
-                                      .box_pairs = tb_gpu_box_pairs};
+                                      .box_pairs = tb_gpu_box_pairs,
+                                      .traverse_trees = tb_gpu_traverse_trees};

@@ -408,8 +408,7 @@ static bool place_pair(tb_bsp *bsp, const tb_solid_pair *pair)
 
 /* ---- results ---- */
 
-/* False for a surface that is not closed. */
-static bool measure(const tb_bsp_triangles *list, tb_bsp_result *r)
+bool tb_bsp_measure(const tb_bsp_triangles *list, tb_bsp_result *r)
 {
     tb_vec3 sum = tb_v3(0, 0, 0);
     double area = 0;
@@ -434,7 +433,7 @@ static bool measure(const tb_bsp_triangles *list, tb_bsp_result *r)
     return tb_v3_length(sum) <= OPEN_SURFACE * area;
 }
 
-static tb_status by_pieces(tb_bsp *bsp, const tb_solid_pair *pair, tb_bsp_result *r,
+tb_status tb_bsp_by_pieces(tb_bsp *bsp, const tb_solid_pair *pair, tb_bsp_result *r,
                            tb_error *error)
 {
     const tb_status status = tb_solids_overlap(pair->a, &pair->pose_a, pair->b, &pair->pose_b,
@@ -469,8 +468,8 @@ tb_status tb_bsp_intersect(tb_bsp *bsp, tb_overlap_method method, const tb_solid
     for (int32_t i = 0; i < count; i++) {
         if (!pieces && !intersect(bsp, method, pairs, i))
             return tb_fail_memory(error, 0, "an intersection");
-        if (!pieces && measure(&bsp->pool, &results[i])) continue;
-        const tb_status status = by_pieces(bsp, &pairs[i], &results[i], error);
+        if (!pieces && tb_bsp_measure(&bsp->pool, &results[i])) continue;
+        const tb_status status = tb_bsp_by_pieces(bsp, &pairs[i], &results[i], error);
         if (status != TB_OK) return status;
         results[i].mended = !pieces;
     }

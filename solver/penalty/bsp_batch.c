@@ -134,8 +134,7 @@ static const tb_bsp_node *node_at(tb_bsp *bsp, const tb_bsp_body *x, int32_t ind
     return to;
 }
 
-/* The triangles of a body that are not all outside of one side of a box. */
-static bool gather(tb_bsp *bsp, const tb_bsp_body *x, const double box[6], bool second,
+bool tb_bsp_gather(tb_bsp *bsp, const tb_bsp_body *x, const double box[6], bool second,
                    tb_bsp_triangles *list)
 {
     const tb_surface_mesh *m = &x->solid->surface;
@@ -293,14 +292,14 @@ bool tb_bsp_batch_intersect(tb_bsp *bsp, int32_t pair, tb_bsp_triangles *result)
     for (int k = 0; k < 3; k++)
         if (a->box[k] > b->box[3 + k] || b->box[k] > a->box[3 + k]) return true;
     if (separates(bsp, a, b) || separates(bsp, b, a)) return true;
-    if (!gather(bsp, b, a->box, true, surface)) return false;
+    if (!tb_bsp_gather(bsp, b, a->box, true, surface)) return false;
     for (int32_t i = 0; i < surface->count; i++)
         if (!traverse(bsp, a, &surface->items[i], 1, inside)) return false;
     for (int32_t i = 0; i < inside->count; i++) {
         tb_bsp_triangle *t = &inside->items[i];
         if (!(t->flush ? traverse(bsp, a, t, -1, result) : tb_bsp_add(result, t))) return false;
     }
-    if (!gather(bsp, a, b->box, false, surface)) return false;
+    if (!tb_bsp_gather(bsp, a, b->box, false, surface)) return false;
     for (int32_t i = 0; i < surface->count; i++)
         if (!traverse(bsp, b, &surface->items[i], -1, result)) return false;
     return true;

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "penalty/bsp.h"
+#include "penalty/card/traversal.h"
 
-/* Planes within this share of the corners' size are the same. */
-#define TB_BSP_SAME_PLANE 1e-11
+#define TB_BSP_SAME_PLANE TB_SAME_PLANE
 
 /* Parts of one triangle that wait for their turn; each split adds at most two. */
 enum { TB_BSP_MOST_TASKS = 256 };
@@ -91,15 +91,11 @@ tb_bsp_plane tb_bsp_place_plane(const tb_bsp_plane *plane, const tb_pose *pose, 
 /* Whether a triangle lies in a plane, up to rounding. The planes are compared with each other, so that either order gives the same answer. */
 static inline bool tb_bsp_same_plane(const tb_bsp_triangle *t, const tb_bsp_plane *p)
 {
-    const double *a = t->plane.n, *b = p->n;
-    const double sign = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] > 0 ? 1 : -1;
-    for (int k = 0; k < 3; k++)
-        if (!(fabs(a[k] - sign * b[k]) <= TB_BSP_SAME_PLANE)) return false;
-    double size = fabs(b[3]);
+    double size = 0;
     for (int k = 0; k < 3; k++)
         size = fmax(
             size, fmax(fabs(t->corner[k][0]), fmax(fabs(t->corner[k][1]), fabs(t->corner[k][2]))));
-    return fabs(a[3] - sign * b[3]) <= TB_BSP_SAME_PLANE * (1 + size);
+    return tb_planes_agree(t->plane.n, p->n, size);
 }
 
 /* Signs of a triangle's corners at a plane, all 0 where both planes are one. */
@@ -115,5 +111,14 @@ bool tb_bsp_batch_begin(tb_bsp *bsp, const tb_solid_pair *pairs, int32_t count);
 /* The surface of the overlap of one pair of the batch. */
 bool tb_bsp_batch_intersect(tb_bsp *bsp, int32_t pair, tb_bsp_triangles *result);
 void tb_bsp_batch_free(tb_bsp_batch *batch);
+/* The triangles of a body that are not all outside of one side of a box. */
+bool tb_bsp_gather(tb_bsp *bsp, const tb_bsp_body *body, const double box[6], bool second,
+                   tb_bsp_triangles *list);
+
+/* The volume and area of an overlap's surface. False for a surface that is not closed. */
+bool tb_bsp_measure(const tb_bsp_triangles *list, tb_bsp_result *result);
+/* The overlap of a pair by its convex pieces. */
+tb_status tb_bsp_by_pieces(tb_bsp *bsp, const tb_solid_pair *pair, tb_bsp_result *result,
+                           tb_error *error);
 
 #endif

@@ -85,8 +85,9 @@ static tb_solid_pair *gather_solids(const tb_penalty *p, int32_t *count)
     return pairs;
 }
 
-static tb_status measure_overlaps(tb_penalty *p, tb_overlap_method method, tb_volume_measure *m,
-                                  tb_error *error)
+/* way: of a card, -1: `method` of the processor. */
+static tb_status measure_overlaps(tb_penalty *p, tb_overlap_method method, int32_t way,
+                                  double limit, tb_volume_measure *m, tb_error *error)
 {
     tb_bsp *bsp = NULL;
     tb_status status = tb_bsp_create(&bsp, error);
@@ -98,7 +99,9 @@ static tb_status measure_overlaps(tb_penalty *p, tb_overlap_method method, tb_vo
     const double begin = now();
     for (int i = 0; status == TB_OK && (i < 2 || now() - begin < LEAST_SECONDS); i++) {
         const double before = now();
-        status = tb_bsp_intersect(bsp, method, pairs, m->pairs, results, error);
+        status = way < 0 ? tb_bsp_intersect(bsp, method, pairs, m->pairs, results, error)
+                         : tb_bsp_card_intersect(bsp, (tb_traversal_way)way, (int32_t)limit, pairs,
+                                                 m->pairs, results, &m->parts[0], error);
         m->seconds = fmin(m->seconds, now() - before);
     }
     for (int32_t i = 0; i < m->pairs && status == TB_OK; i++) {
@@ -136,7 +139,8 @@ tb_status tb_state_measure_volume(const tb_state *state, const char *method, dou
     const bool card = strcmp(method, "gpu_count") == 0 || strcmp(method, "gpu_append") == 0 ||
                       strcmp(method, "gpu_sort") == 0;
     const bool all = strcmp(method, "evaluation") == 0;
-    int32_t overlap = -1;
+    const int32_t way = tb_traversal_way_of(method);
+    int32_t overlap = way < 0 ? -1 : (int32_t)TB_OVERLAP_TRAVERSAL;
     for (int32_t i = 0; i < (int32_t)(sizeof NAMES / sizeof *NAMES); i++)
         if (strcmp(method, NAMES[i]) == 0) overlap = i;
     if (!near && !card && !all && overlap < 0)
@@ -155,7 +159,7 @@ tb_status tb_state_measure_volume(const tb_state *state, const char *method, dou
     }
     if (status == TB_OK && all) status = measure_evaluation(p, measure, error);
     if (status == TB_OK && overlap >= 0)
-        status = measure_overlaps(p, (tb_overlap_method)overlap, measure, error);
+        status = measure_overlaps(p, (tb_overlap_method)overlap, way, cell, measure, error);
     tb_penalty_destroy(p);
     return status;
 }

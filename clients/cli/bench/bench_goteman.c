@@ -159,6 +159,46 @@ static tb_status fill_intersections(const thesis_options *o, thesis_table *t, tb
     return status;
 }
 
+/* ---- traversals on a card ---- */
+
+static tb_status fill_traversals(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const struct {
+        const char *scene;
+        int32_t steps;
+    } SCENES[] = {{"prisms_512", 500}, {"prisms_2197", 500}, {"geneva", 1200}};
+    static const char *const WAYS[] = {"traversal",  "gpu_recursive", "gpu_iterative",
+                                       "gpu_hybrid", "gpu_shared",    "gpu_own"};
+    thesis_add_column(t, "seconds", "s");
+    thesis_add_column(t, "on_the_card", "s");
+    thesis_add_column(t, "volume_difference", "");
+    tb_status status = TB_OK;
+    for (size_t i = 0; i < sizeof SCENES / sizeof *SCENES && status == TB_OK; i++) {
+        if (o->scene != NULL && strcmp(o->scene, SCENES[i].scene) != 0) continue;
+        tb_model *model = NULL;
+        tb_state *state = NULL;
+        double volume = 0;
+        status = open_at(SCENES[i].scene, o->steps > 0 ? (int32_t)o->steps : SCENES[i].steps,
+                         &model, &state, error);
+        for (size_t k = 0; k < sizeof WAYS / sizeof *WAYS && status == TB_OK; k++) {
+            char label[THESIS_LABEL];
+            tb_volume_measure m;
+            status = tb_state_measure_volume(state, WAYS[k], 0, &m, error);
+            if (status != TB_OK) break;
+            if (k == 0) volume = m.volume;
+            snprintf(label, sizeof label, "%s, %s", SCENES[i].scene, WAYS[k]);
+            thesis_row *row = thesis_add_row(t, label);
+            row->here[0] = m.seconds;
+            row->here[1] = k > 0 ? m.parts[0] : NAN;
+            row->here[2] = fabs(m.volume - volume) / (volume > 0 ? volume : 1);
+        }
+        tb_state_destroy(state);
+        tb_model_destroy(model);
+    }
+    thesis_note(t, "all overlaps of one pose; seconds have placing, copies and measuring too");
+    return status;
+}
+
 /* ---- encoding ---- */
 
 static tb_status fill_encoding(const thesis_options *o, thesis_table *t, tb_error *error)
@@ -413,6 +453,8 @@ const thesis_entry thesis_goteman[] = {
     {"intersections", "overlaps by three generations of BSP and by pieces (tables 8.5, 8.6)", false,
      fill_intersections},
     {"encoding", "Morton intervals of the billiards (table 8.2)", false, fill_encoding},
+    {"traversals", "BSP trees on a card: recursive, iterative, hybrid, shared, own (8.3)", true,
+     fill_traversals},
     {"sorts", "sorts of many keys on the processor and on a card (5.3)", true, fill_sorts},
     {"shares", "broad phase, narrow phase and the rest of an evaluation (table 8.4)", false,
      fill_shares},
