@@ -3,6 +3,8 @@
 #ifndef TB_TRAVERSAL_H
 #define TB_TRAVERSAL_H
 
+#include <stdbool.h>
+
 #include "penalty/exact.h"
 
 enum { TB_TRAVERSAL_KEPT = -1, TB_TRAVERSAL_DROPPED = -2, TB_TRAVERSAL_BATCHES = 8 };
