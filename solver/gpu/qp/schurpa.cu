@@ -114,7 +114,7 @@ TB_CARD_LARGE void begin_sets(const card *c)
 
 /* With K0 factored already: its solution for this f and b, and the border for this set, if it
  * fits. Ends with a barrier. */
-TB_CARD_LARGE void begin_again(const card *c, void *memory)
+TB_CARD_LARGE void solve_again(const card *c, void *memory)
 {
     card_control *k = c->control;
     if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -251,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_PROGRAM_THREADS, 1)
         begin_sizes(&c, (double *)memory);
     }
     meet_all(&c);
-    if (c.given.again && !c.control->stop) begin_again(&c, memory);
+    if (c.given.again && !c.control->stop) solve_again(&c, memory);
     const bool solved = !c.control->stop && solve_program(&c, memory);
     meet_all(&c);
     if (solved) write_answer(&c);

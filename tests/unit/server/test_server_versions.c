@@ -189,7 +189,7 @@ END_TEST
 
 START_TEST(a_damaged_checkpoint_is_a_loss)
 {
-    check_restart(0, 0, false, TB_DATA_LOSS, "no snapshot");
+    check_restart(0, 0, false, TB_DATA_LOSS, "not a snapshot");
     check_restart(STORED_WORLD, 0, false, TB_DATA_LOSS, "not a snapshot");
     check_restart(STORED_WORLD + WORLD_MODEL, 0x30303030, false, TB_DATA_LOSS,
                   "its checksum is another");
