@@ -29,7 +29,7 @@ typedef struct td_arrays td_arrays;
 
 enum { TD_ARRAY_NAME = 80 }; /* longest name of a session or an array */
 
-/* Whose array: a caller, a session that it chose, and the array's name. */
+/* Key of a kept array: its caller, the session that the caller chose, and the array's name. */
 typedef struct td_array_key {
     const char *caller, *session, *name;
 } td_array_key;

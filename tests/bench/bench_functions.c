@@ -285,7 +285,7 @@ static bool keeps_bytes(const tb_function_program *program, int32_t function,
     return same;
 }
 
-/* What a call takes beside the time from its first launch to the end of the card's work, s; the median. */
+/* Median time of a call, s, less the time from its first launch to the end of the card's work. */
 static double time_beyond(const tb_function_program *program, int32_t function,
                           const tb_function_value *inputs, const bool *keep, int32_t count,
                           double *kernels)

@@ -60,7 +60,7 @@ static int32_t find_argument(const function_values *v, const char *name, int32_t
     return -1;
 }
 
-/* what an input begins with that the daemon keeps */
+/* the beginning of an input that names an array kept by the daemon */
 static const char KEPT[] = "kept:";
 
 static tb_status read_input(function_values *v, const char *name, const char *text, tb_error *error)

@@ -4,36 +4,17 @@
 #include <numeric>
 #include <vector>
 
-#include "blocks.h"
-
-static cudaError_t launch_played(const void *kernel, void **arguments, dim3 blocks, dim3 threads,
-                                 size_t memory);
-
-#define cudaLaunchKernel(kernel, blocks, threads, arguments, memory, stream)                       \
-    ((void)(stream), launch_played(kernel, arguments, blocks, threads, memory))
+#include "one_kernel.h"
 
 #include "../../../solver/gpu/penalty/pairs.cu"
 
 #ifndef TB_SINGLE
-static void run_kernel(const void *argument)
-{
-    tb_gpu_pairs_step_kernel(*(const pairs_order *)argument);
-}
-
-static cudaError_t launch_played(const void *kernel, void **arguments, dim3 blocks, dim3 threads,
-                                 size_t memory)
-{
-    (void)kernel;
-    if (played_state() != cudaSuccess) return played_state();
-    played_launch_blocks(run_kernel, arguments[0], blocks.x, threads.x, memory + 16);
-    return played_state();
-}
+PLAY_KERNEL(tb_gpu_pairs_step_kernel, pairs_order)
 
 extern "C" cudaError_t tb_gpu_start_sort(void *scratch, size_t *bytes,
                                          const unsigned long long *keys, unsigned long long *to,
                                          const unsigned long long *values,
-                                         unsigned long long *values_to, int32_t count,
-                                         cudaStream_t)
+                                         unsigned long long *values_to, int32_t count, cudaStream_t)
 {
     *bytes = 1;
     if (scratch == NULL) return cudaSuccess;

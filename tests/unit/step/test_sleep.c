@@ -194,7 +194,7 @@ START_TEST(a_body_that_comes_wakes_what_it_meets)
 }
 END_TEST
 
-/* What lies on a kinematic body falls when the body goes away, and moves with it. */
+/* A box on a kinematic body moves with it, and falls when the body goes away. */
 START_TEST(a_kinematic_body_wakes_what_it_bears)
 {
     run r = begin(MJCF(
