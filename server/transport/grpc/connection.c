@@ -16,7 +16,12 @@
 #include "base/error.h"
 #include "transport/grpc/grpc_internal.h"
 
-enum { SHORT_READ_BYTES = 4096, SMALL_FRAME_BYTES = 512 };
+enum {
+    SHORT_READ_BYTES = 4096,
+    SMALL_FRAME_BYTES = 512,
+    /* bytes that a connection without a future discards at once */
+    DISCARD_BYTES = 1 << 20
+};
 
 /* ---- making ---- */
 
@@ -126,10 +131,20 @@ void rpc_connection_close(rpc_connection *c)
     loop->ended = c;
 }
 
+static void wait_for(rpc_connection *c, uint32_t events)
+{
+    if (events == c->events) return;
+    struct epoll_event event = {.events = events, .data.ptr = c};
+    c->events = events;
+    epoll_ctl(c->loop->epoll, EPOLL_CTL_MOD, c->socket, &event);
+}
+
 /* Everything is written: the client reads it to the end and closes. Closing at once would discard
- * data that the client has not read, since its own bytes may still arrive. */
+ * data that the client has not read, since its own bytes may still arrive. They stay in the socket
+ * until the next tick, so that TCP's window holds back a client that goes on sending. */
 static void say_last_words(rpc_connection *c)
 {
+    wait_for(c, EPOLLRDHUP);
     while (c->calls != NULL) rpc_call_close(c->calls, true);
     if (c->tls != NULL) gnutls_bye(c->tls, GNUTLS_SHUT_WR);
     shutdown(c->socket, SHUT_WR);
@@ -153,6 +168,15 @@ static ssize_t read_some(rpc_connection *c)
     if (size > 0) return size;
     if (size == 0) return -1;
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
+}
+
+void rpc_connection_discard(rpc_connection *c)
+{
+    /* Linux's TCP discards without copying where MSG_TRUNC is given (tcp(7)) */
+    const int flags = c->local ? 0 : MSG_TRUNC;
+    const size_t most = c->local ? RPC_READ_BYTES : DISCARD_BYTES;
+    const ssize_t size = recv(c->socket, c->loop->read_buffer, most, flags);
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) rpc_connection_close(c);
 }
 
 /* After a read of `size` bytes, which libnghttp2 took (`good`) or not: chooses the size of the next
@@ -192,6 +216,10 @@ static bool finish_handshake(rpc_connection *c, uint32_t events)
 void rpc_connection_ready(rpc_connection *c, uint32_t events)
 {
     if (c->phase == RPC_CLOSED) return;
+    if (c->phase == RPC_LAST_WORDS) {
+        rpc_connection_discard(c);
+        return;
+    }
     if (c->phase == RPC_HANDSHAKE) {
         if (!finish_handshake(c, events)) return;
         events = EPOLLIN; /* the client's first record may have come with its last message */
@@ -203,7 +231,7 @@ void rpc_connection_ready(rpc_connection *c, uint32_t events)
         if (size < 0) rpc_connection_close(c);
         if (size <= 0) return;
         c->heard_ns = td_monotonic_ns();
-        if (c->phase == RPC_OPEN && c->ending == NGHTTP2_NO_ERROR) {
+        if (c->ending == NGHTTP2_NO_ERROR) {
             const bool good = rpc_frames_take(c, c->loop->read_buffer, (size_t)size);
             judge_frames(c, (size_t)size, good);
         }
@@ -263,15 +291,6 @@ static ssize_t collect(rpc_connection *c, tb_bytes *rest)
     return (ssize_t)filled;
 }
 
-static void wait_for(rpc_connection *c, bool writable)
-{
-    const uint32_t events = EPOLLIN | EPOLLRDHUP | (writable ? EPOLLOUT : 0);
-    if (events == c->events) return;
-    struct epoll_event event = {.events = events, .data.ptr = c};
-    c->events = events;
-    epoll_ctl(c->loop->epoll, EPOLL_CTL_MOD, c->socket, &event);
-}
-
 /* Keeps the bytes that the socket did not take. */
 static bool keep(rpc_connection *c, const uint8_t *bytes, size_t size, tb_bytes *rest)
 {
@@ -325,6 +344,6 @@ void rpc_connection_write(rpc_connection *c)
         rpc_connection_close(c);
         return;
     }
-    wait_for(c, c->unsent.size > 0);
+    wait_for(c, EPOLLIN | EPOLLRDHUP | (c->unsent.size > 0 ? EPOLLOUT : 0));
     if (c->unsent.size == 0 && is_over(c)) say_last_words(c);
 }

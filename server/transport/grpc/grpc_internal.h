@@ -194,6 +194,7 @@ struct rpc_connection {
     bool said_goodbye;   /* no new streams are taken (the second GOAWAY) */
     bool pinged;         /* the server's ping is not answered */
     int64_t opened_ns, heard_ns, pinged_ns, noticed_ns, goodbye_ns, idle_since_ns, last_words_ns;
+    int64_t calls_checked_ns;
 };
 
 /* ---- a call ---- */
@@ -308,6 +309,8 @@ rpc_connection *rpc_connection_make(td_rpc *, int socket, bool local,
 void rpc_connection_open(rpc_connection *);
 /* Events of epoll. */
 void rpc_connection_ready(rpc_connection *, uint32_t events);
+/* Discards bytes that came after the last words; closes the connection once its client did. */
+void rpc_connection_discard(rpc_connection *);
 /* Something is to be written: before the loop sleeps again. */
 void rpc_connection_touch(rpc_connection *);
 void rpc_connection_write(rpc_connection *);

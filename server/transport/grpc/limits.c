@@ -26,6 +26,7 @@ enum {
     HEADER_BYTES = 16384,
     MESSAGES_AT_ONCE = 8
 };
+enum { CHECKS_PER_TIME_LIMIT = 16 };
 static const double HANDSHAKE_S = 20, KEEPALIVE_S = 30;
 /* The answer to a ping has to come within this. */
 static const int64_t PING_NS = 20000000000;
@@ -132,10 +133,13 @@ void rpc_connection_goodbye(rpc_connection *c, int64_t now)
     rpc_connection_touch(c);
 }
 
-/* A message that stopped arriving, or that never came, holds memory and a stream. */
+/* A message that stopped arriving, or that never came, holds memory and a stream. A visit of each of
+ * thousands of streams takes milliseconds, so visits are rare beside the time limit. */
 static void check_calls(rpc_connection *c, int64_t now)
 {
     tb_error error = {0};
+    if (now - c->calls_checked_ns < c->rpc->limits.handshake_ns / CHECKS_PER_TIME_LIMIT) return;
+    c->calls_checked_ns = now;
     tb_fail(&error, TB_DEADLINE_EXCEEDED, "the request stopped arriving");
     for (rpc_call *call = c->calls; call != NULL; call = call->next) {
         if (now - call->arrived_ns < c->rpc->limits.handshake_ns) continue;
@@ -177,6 +181,7 @@ void rpc_limits_tick(rpc_connection *c, int64_t now)
         rpc_connection_close(c);
         return;
     }
+    if (c->phase == RPC_LAST_WORDS) rpc_connection_discard(c);
     if (c->phase != RPC_OPEN) return;
     if (c->calls != NULL) c->idle_since_ns = now;
     if (now - c->opened_ns > limits->age_ns || now - c->idle_since_ns > limits->idle_ns)
