@@ -93,7 +93,7 @@ with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c st
 with_dashboard = BUILD=$(BUILD) deploy/deps.sh dashboard && $(SUBMAKE) dashboard || echo 'the daemon goes without its dashboard'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check image-twice fleet-check helm-check alerts-check deb
+.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check image-twice fleet-check helm-check alerts-check deb deb-check
 .PHONY: collector-check
 .PHONY: check-ray check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
 help: ## this list
@@ -178,6 +178,11 @@ deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb
 	@$(with_dashboard)
 	@NVCC=$(NVCC) BUILD=$(BUILD) deploy/deb.sh
+
+deb-check: ## lintian over these packages; installed, upgraded and purged in a container
+	@BUILD=$(BUILD) deploy/deps.sh build python image deb
+	@$(SUBMAKE) $(PYTHON_CLIENT)
+	@TRIBO_BUILD=$(abspath $(BUILD)) $(PYTHON) tests/deploy/deb_check.py
 
 check-web: ## figures of the dashboard in a browser: frames/s, age, slowing of the client; ARGS="--seconds 60"
 	@BUILD=$(BUILD) deploy/deps.sh build python dashboard web

@@ -31,12 +31,14 @@ endif
 
 # The GPU's plug-in: the compiler (empty: no plug-in is built), and the cards that get machine code;
 # newer ones than the last compile its intermediate code when they first load it. GPU_ALL=1, for a
-# release, is for every card since 2018.
+# release, is for every card since 2018: the code of one compute capability also runs on later ones
+# of the same major number (8.0 on 8.6, 8.7 and 8.9; 10.0 on 10.3; 12.0 on 12.1).
+EVERY_CARD := 75 80 90 100 120
 ifeq ($(origin NVCC),undefined)
 NVCC := $(shell deploy/find_nvcc.sh $(BUILD))
 endif
 GPU_ALL ?= 0
-GPU_ARCHITECTURES ?= $(if $(filter 1,$(GPU_ALL)),75 80 86 89 90 100 120,90)
+GPU_ARCHITECTURES ?= $(if $(filter 1,$(GPU_ALL)),$(EVERY_CARD),90)
 
 # which images `make image` builds: cpu gpu
 IMAGES ?= cpu

@@ -6,7 +6,7 @@
 # ENGINE             podman (default where it is) or docker
 # BASE               image that the build stage begins with; default debian:bookworm-slim, or a base
 #                    made by mmdebstrap where the registry cannot be reached
-# GPU_ARCHITECTURES  compute capabilities of the gpu image; default "75 80 86 89 90 100 120"
+# GPU_ARCHITECTURES  compute capabilities of the gpu image; default EVERY_CARD of deploy/config.mk
 #                    the build takes this machine's CUDA 13 compiler where podman can mount one
 #                    (deploy/find_nvcc.sh), else it installs NVIDIA's packages from PyPI
 # PLUGIN             libtribo_gpu.so of an earlier build of the same sources, for the gpu image in
@@ -39,17 +39,18 @@ epoch=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 version=$(sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h)
 for target in "$@"; do
     architectures='' compiler=''
+    rm -rf build/plugin
     case $target in
     cpu) ;;
     gpu)
-        rm -rf "build/plugin"
         if [ -n "${PLUGIN:-}" ]; then
-            mkdir -p "build/plugin"
-            cp "$PLUGIN" "build/plugin/libtribo_gpu.so"
+            mkdir -p build/plugin
+            cp "$PLUGIN" build/plugin/libtribo_gpu.so
+        else
+            architectures=${GPU_ARCHITECTURES:-$(sed -n 's/^EVERY_CARD := //p' deploy/config.mk)}
+            nvcc=$(deploy/find_nvcc.sh "${BUILD:-build}")
+            case $engine in *podman) [ -z "$nvcc" ] || compiler="--volume ${nvcc%/bin/nvcc}:/usr/local/cuda:ro" ;; esac
         fi
-        architectures=${GPU_ARCHITECTURES:-75 80 86 89 90 100 120}
-        nvcc=$(deploy/find_nvcc.sh "${BUILD:-build}")
-        case $engine in *podman) [ -z "$nvcc" ] || compiler="--volume ${nvcc%/bin/nvcc}:/usr/local/cuda:ro" ;; esac
         ;;
     *) echo "build.sh: no image '$target'; there are cpu and gpu" >&2; exit 2 ;;
     esac
@@ -59,7 +60,7 @@ for target in "$@"; do
         --build-arg SOURCE_DATE_EPOCH="$epoch" --build-arg GPU_ARCHITECTURES="$architectures" \
         $(case $engine in *podman) echo --timestamp "$epoch" --format docker --layers ;; esac) \
         -f deploy/image/Containerfile .
-    rm -rf "build/plugin"
+    rm -rf build/plugin
     size=$("$engine" save "tribod:$target" | gzip -1 | wc -c)
     echo "tribod:$target: $((size / 1000000)) MB compressed"
 done
