@@ -194,10 +194,10 @@ dashboard-picture: ## the picture of the dashboard that README.md shows, clients
 	@$(SUBMAKE) $(B)/tribod $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/web/picture.py
 
-check-ray: ## tribo.cluster over daemons that Ray starts, one of them killed
+check-ray: ## tribo.cluster over daemons that Ray starts, one of them killed; ARGS="--grasps 10000"
 	@BUILD=$(BUILD) deploy/deps.sh build python ray
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT) $(B)/tests/data/mug $(B)/tests/data/hand
-	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/ray_check.py
+	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/ray_check.py $(ARGS)
 
 check-learn: ## PPO of stable-baselines3 learns tribo.gym's tasks, on torch; convex parts by CoACD (tests/learn)
 	@BUILD=$(BUILD) deploy/deps.sh build learn
