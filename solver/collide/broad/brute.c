@@ -2,12 +2,11 @@
 #include "collide/broad/broad.h"
 
 /* The speed of the short inner loop depends on its alignment in a cache line. A fixed alignment
- * keeps comparisons with it independent of the surrounding code. */
-TB_EXTERN TB_ALIGNED_CODE tb_status tb_broad_phase_brute(const tb_box *boxes,
-                                                         int32_t number_of_boxes,
-                                                         tb_pair_filter *filter,
-                                                         const void *context, tb_arena *arena,
-                                                         tb_pair **pairs, int32_t *count)
+ * keeps comparisons with it independent of the surrounding code; a caller that takes the function in
+ * would undo it. */
+TB_EXTERN TB_NO_INLINE TB_ALIGNED_CODE tb_status
+tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
+                     const void *context, tb_arena *arena, tb_pair **pairs, int32_t *count)
 {
     *pairs = NULL;
     *count = 0;

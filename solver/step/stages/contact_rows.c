@@ -19,6 +19,7 @@ TB_EXTERN tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb
     const tb_world *w = world;
     const tb_model_body *b = &w->model->bodies[body];
     tb_motion v = tb_motion_zero();
+    if (w->model->number_of_kinematic_bodies == 0) return v;
     int32_t base = b->fixed_to;
     if (b->tree >= 0) {
         const int32_t first = w->model->trees[b->tree].body;
@@ -339,12 +340,17 @@ TB_STATIC double free_speed(const tb_world_contact *c, const directions *k, cons
  * have no effect except to permit any friction. */
 #define UNREACHABLE_M     tb_max((tb_real)1e-9, 8 * TB_REAL_EPSILON)
 #define UNREACHABLE_SHARE tb_sqrt(TB_REAL_EPSILON)
+/* A tangent's number is an arm's length, and no arm is longer (m). */
+#define LONGEST_ARM 1e5
 
 /* Two links that overlap along the axis of the joint between them are such a pair. */
 TB_STATIC bool is_unreachable(const tb_chains *chains, const directions *k, const tb_real *values)
 {
     tb_real normal = 0, tangents = 0;
-    for (int32_t i = 0; i < chains->width; i++) normal = tb_max(normal, tb_abs(values[i]));
+    for (int32_t i = 0; i < chains->width; i++) {
+        normal = tb_max(normal, tb_abs(values[i]));
+        if (normal > UNREACHABLE_SHARE * TB_R(LONGEST_ARM)) return false;
+    }
     if (normal <= UNREACHABLE_M) return true;
     if (k->linear < 3) return false;
     for (int32_t i = chains->width; i < 3 * chains->width; i++)
