@@ -2,7 +2,8 @@
 
     make fleet-check [ARGS="--grasps 1000"]
 
-The results must be one container's, to the last bit, each exactly once. Also printed: the rates of
+The containers have a network of their own without a way to the outside. The results must be one
+container's, to the last bit, each exactly once. Also printed: the rates of
 one and of three containers, which share this machine's cores, so their ratio is the overhead.
 """
 
@@ -30,12 +31,23 @@ from tribo.cluster import Cluster
 
 
 @contextlib.contextmanager
-def container(folder: Path, name: str) -> Iterator[Container]:
+def private_network() -> Iterator[str]:
+    """A network of the engine that ends with the test."""
+    name = f"tribod-fleet-{os.getpid()}"
+    run("network", "create", "--internal", name, check=True)
+    try:
+        yield name
+    finally:
+        run("network", "rm", name)
+
+
+@contextlib.contextmanager
+def container(folder: Path, name: str, network: str) -> Iterator[Container]:
     """A container with a volume of its own, ready for calls."""
     data = folder / name
     data.mkdir()
     shutil.chown(data, USER, USER)
-    started = Container(data, name=f"tribod-fleet-{name}-{os.getpid()}")
+    started = Container(data, name=f"tribod-fleet-{name}-{os.getpid()}", network=network)
     try:
         if not started.wait():
             raise RuntimeError(f"{name} is not ready: {run('logs', started.name).stderr[-500:]}")
@@ -69,14 +81,15 @@ def main() -> None:
         folder = Path(temporary)
         folder.chmod(0o755)
         asked = short_grasps(folder, grasps)
-        with container(folder, "alone") as alone, tribo.connect(alone.grpc) as client:
+        network = stack.enter_context(private_network())
+        with container(folder, "alone", network) as alone, tribo.connect(alone.grpc) as client:
             start = time.monotonic()
             expected = gather(client.evaluate_grasps(**asked), grasps, "one container")
             rate = grasps / (time.monotonic() - start)
         report.equal(len(expected), grasps, "results of one container")
 
-        nodes = [stack.enter_context(container(folder, f"node{i}")) for i in range(3)]
-        joining = stack.enter_context(container(folder, "joining"))
+        nodes = [stack.enter_context(container(folder, f"node{i}", network)) for i in range(3)]
+        joining = stack.enter_context(container(folder, "joining", network))
         with (
             Cluster([node.grpc for node in nodes]) as cluster,
             cluster.evaluate_grasps(**asked) as running,

@@ -39,9 +39,10 @@ LARGEST = {"cpu": 120_000_000, "gpu": 200_000_000}
 DRIVER_NEEDS = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
 
 #: options of podman in a container without privileges of its own; docker takes the network too
-ISOLATION = ["--network", "host", "--ulimit", "nofile=1024:1024"]
+LIMITS = ["--ulimit", "nofile=1024:1024"]
 if ENGINE.endswith("podman"):
-    ISOLATION += ["--ulimit", "nproc=1024:1024"]
+    LIMITS += ["--ulimit", "nproc=1024:1024"]
+ISOLATION = ["--network", "host", *LIMITS]
 
 
 def run(*arguments: str, check: bool = False) -> subprocess.CompletedProcess[str]:
@@ -54,21 +55,32 @@ def run(*arguments: str, check: bool = False) -> subprocess.CompletedProcess[str
 
 
 class Container:
-    """A running tribod with its addresses."""
+    """A running tribod with its addresses: free ports of the machine, or the image's own ports on
+    a network of the engine, whose name is given."""
 
-    def __init__(self, folder: Path, *more: str, name: str = NAME) -> None:
+    def __init__(self, folder: Path, *more: str, name: str = NAME, network: str = "") -> None:
         self.name = name
         self.grpc = f"127.0.0.1:{free_port()}"
         self.http = f"127.0.0.1:{free_port()}"
-        answer = run(
-            *("run", "--detach", "--name", name, *ISOLATION),
-            *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
+        addresses = (
             *("--env", f"TRIBOD_SERVER_GRPC_ADDRESS={self.grpc}"),
             *("--env", f"TRIBOD_SERVER_HTTP_ADDRESS={self.http}"),
+        )
+        if network:
+            # callers are not on the loopback of the container
+            addresses = ("--env", "TRIBOD_AUTH_ANONYMOUS_REMOTE=yes")
+        answer = run(
+            *("run", "--detach", "--name", name, "--network", network or "host", *LIMITS),
+            *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
+            *addresses,
             *("--volume", f"{folder}:/data", *more, IMAGE),
         )
         if answer.returncode != 0:
             raise RuntimeError(f"{ENGINE} run: {answer.stderr}")
+        if network:
+            form = f'{{{{(index .NetworkSettings.Networks "{network}").IPAddress}}}}'
+            host = run("inspect", name, "--format", form, check=True).stdout.strip()
+            self.grpc, self.http = f"{host}:7410", f"{host}:7480"
 
     def wait(self, seconds: float = 20) -> bool:
         """Whether the probe of the image says ready in time."""
