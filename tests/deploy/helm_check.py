@@ -253,6 +253,35 @@ class Load(threading.Thread):
             self.acknowledged = steps
 
 
+def check_missing_secret(report: Report, folder: Path) -> None:
+    """A secret that is not there is named, and the pod's volume stays empty."""
+    podman = Podman(folder)
+    for name, values in (
+        ("absent-keys", {"keys.secretName": "absent-keys", "keys.entries[0]": "run.planner"}),
+        ("absent-tls", {"tls.secretName": "absent-tls"}),
+        (
+            "absent-password",
+            {**VALUES["in a fleet"], "outbox.passwordSecret.name": "absent-password"},
+        ),
+    ):
+        rendered = template({**values, "networkPolicy.enabled": "false"})
+        parts = {part["kind"]: part for part in yaml.safe_load_all(rendered.stdout) if part}
+        replica = Replica(podman, parts, 0)
+        message = ""
+        try:
+            replica.play()
+        except RuntimeError as error:
+            message = str(error)
+        try:
+            report.check(name in message and "secret" in message, f"it names {name}: {message}")
+            where = podman.run("volume", "inspect", replica.volume, "--format", "{{.Mountpoint}}")
+            volume = Path(where.stdout.strip() or folder / "none")
+            files = [p.name for p in volume.iterdir()] if volume.is_dir() else []
+            report.equal(files, [], f"files on the volume without {name}")
+        finally:
+            replica.remove()
+
+
 def check_rolling_restart(report: Report, folder: Path) -> None:
     """All replicas come up, and go one after the other under load without losing a step."""
     rendered = template({"replicas": str(REPLICAS), "networkPolicy.enabled": "false"})
@@ -313,8 +342,9 @@ def main() -> None:
     if shutil.which("podman") is None:
         report.skip("no podman on this machine")
     else:
-        with tempfile.TemporaryDirectory() as folder, report.case("check_rolling_restart"):
-            check_rolling_restart(report, Path(folder))
+        for check in (check_missing_secret, check_rolling_restart):
+            with tempfile.TemporaryDirectory() as folder, report.case(check.__name__):
+                check(report, Path(folder))
     report.finish()
 
 
