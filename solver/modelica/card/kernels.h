@@ -20,7 +20,7 @@ extern const mo_tile tb_mo_tiles[MO_TILES];
 
 enum { MO_FOLD_THREADS = 512, MO_RESULT_WORD = 8, MO_BRANCHES = 64, MO_JOINS = 5 };
 /* Sweeps: rows and columns of each array in a block's shared memory, threads of the block, reach of a
- * stencil, and most rounds of a launch. */
+ * stencil, and most rounds of a group. */
 enum { MO_SIDE = 32, MO_SWEEP_THREADS = 512, MO_SWEEP_REACH = 8, MO_SWEEP_STEPS = 64 };
 
 /* Arguments of a kernel's launch, in this order: ends of the nest, rounds, failures, scalars, arrays. */

@@ -383,9 +383,9 @@ static void reduce(mo_run *run, mo_frame *frame, const mo_kernel *k, const mo_lo
 
 /* The launch's argument of a sweep, as the struct of the generated text. */
 typedef struct mo_sweep_parameters {
-    int32_t ends[MO_SWEEP_PARTS][4], steps, rows, columns, unused;
-    int64_t first, rounds;
-    uint64_t fault, launch, out[MO_SWEEP_ARRAYS];
+    int32_t ends[MO_SWEEP_PARTS][4], steps, rows, columns, groups;
+    int64_t first, last, rounds, mark;
+    uint64_t marks, fault, launch, out[MO_SWEEP_ARRAYS];
     unsigned char rest[8 * MO_KERNEL_SCALARS + (8 + 8 * MO_RANK) * MO_KERNEL_ARRAYS];
 } mo_sweep_parameters;
 
@@ -420,7 +420,7 @@ static bool open_sweep(mo_run *run, mo_frame *frame, const mo_sweep *sweep, mo_s
     return true;
 }
 
-static int32_t steps_of_launch(const mo_sweep *sweep)
+static int32_t steps_of_group(const mo_sweep *sweep)
 {
     int32_t steps = MO_SWEEP_STEPS / sweep->parts;
     for (int32_t d = 0; d < 2; d++) {
@@ -436,54 +436,88 @@ static int64_t tiles_across(int64_t size, int64_t steps, const mo_sweep *sweep, 
     return (size + side - 1) / side;
 }
 
+/* Launches groups of rounds; the buffers of the arrays change places with each group. */
 static void launch_sweep(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
-                         mo_sweep_parameters *p)
+                         unsigned blocks, mo_sweep_parameters *p)
 {
     const mo_sweep *sweep = k->sweep;
-    mo_driver *d = run->card->driver;
-    const int64_t blocks =
-        tiles_across(p->rows, p->steps, sweep, 0) * tiles_across(p->columns, p->steps, sweep, 1);
+    struct mo_card *card = run->card;
+    mo_driver *d = card->driver;
     void *parameters[] = {p};
     open_launch(run, frame, k);
     p->fault = d->card_fault;
-    p->launch = (uint64_t)run->card->launches;
+    p->launch = (uint64_t)card->launches;
     fill(frame, k, p->rest);
-    if (d->cuLaunchKernel(function, (unsigned)blocks, 1, 1, MO_SWEEP_THREADS, 1, 1, 0, d->stream,
-                          parameters, NULL) != 0)
-        lost(run, "a launch");
-    for (int32_t i = 0; i < sweep->arrays; i++) {
+    const int failed = p->groups > 1
+                           ? d->cuLaunchCooperativeKernel(function, blocks, 1, 1, MO_SWEEP_THREADS,
+                                                          1, 1, 0, d->stream, parameters)
+                           : d->cuLaunchKernel(function, blocks, 1, 1, MO_SWEEP_THREADS, 1, 1, 0,
+                                               d->stream, parameters, NULL);
+    if (failed) lost(run, "a launch");
+    for (int32_t i = 0; i < sweep->arrays && p->groups % 2 != 0; i++) {
         mo_array *array = frame->slot[sweep->array[i]].array;
         const uint64_t read = (uint64_t)(uintptr_t)array->card;
         array->card = (void *)(uintptr_t)p->out[i];
         p->out[i] = read;
     }
+    card->launches += p->groups - 1;
     close_launch(run, frame, k);
+}
+
+/* Whether the card runs all blocks of a sweep at once, so that they may wait for one another. */
+static bool runs_at_once(const mo_driver *d, cu_handle function, int64_t blocks)
+{
+    int resident = 0;
+    return d->cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, MO_SWEEP_THREADS,
+                                                          0) == 0 &&
+           blocks <= (int64_t)resident * d->processors;
+}
+
+/* Launches the rounds first ... to, in groups of p->steps. A launch ends where failures are looked for. */
+static void launch_groups(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
+                          int64_t to, mo_sweep_parameters *p)
+{
+    mo_driver *d = run->card->driver;
+    const int64_t blocks = tiles_across(p->rows, p->steps, k->sweep, 0) *
+                           tiles_across(p->columns, p->steps, k->sweep, 1);
+    const bool together = to - p->first >= p->steps && runs_at_once(d, function, blocks);
+    if (together) {
+        p->marks = take(run, 8 * (size_t)blocks);
+        if (d->cuMemsetD8Async(p->marks, 0, 8 * (size_t)blocks, d->stream) != 0)
+            lost(run, "its memory");
+    }
+    for (; p->first <= to; p->first = p->last + 1, p->mark += p->groups) {
+        const int64_t left = (to - p->first) / p->steps + 1;
+        const int64_t most = together ? LAUNCHES_BETWEEN_CHECKS - run->card->launches : 1;
+        p->groups = (int32_t)(left < most ? left : most);
+        p->last = left <= most ? to : p->first + (int64_t)p->groups * p->steps - 1;
+        launch_sweep(run, frame, k, function, (unsigned)blocks, p);
+        if ((run->budget -= p->last - p->first + 1) < 0) run->poll(run);
+    }
+    if (together) release(run->card, p->marks);
 }
 
 static bool run_sweep(mo_run *run, mo_frame *frame, const mo_s *s, const mo_kernel *k,
                       cu_handle function)
 {
     const mo_sweep *sweep = k->sweep;
-    int64_t from = tb_mo_evaluate_integer(run, frame, s->value);
-    const int64_t to = tb_mo_evaluate_integer(run, frame, s->limit);
     mo_sweep_parameters p = {.rounds = most_rounds(run)};
-    if (!k->fits || to <= from || to > INT64_MAX / 2 || from < -INT64_MAX / 2) return false;
+    p.first = tb_mo_evaluate_integer(run, frame, s->value);
+    const int64_t to = tb_mo_evaluate_integer(run, frame, s->limit);
+    if (!k->fits || to <= p.first || to > INT64_MAX / 2 || p.first < -INT64_MAX / 2) return false;
     if (sweep->settles) {
-        tb_mo_interpret_rounds(run, frame, s, from, from);
-        from++;
+        tb_mo_interpret_rounds(run, frame, s, p.first, p.first);
+        p.first++;
     }
     if (!open_sweep(run, frame, sweep, &p)) {
-        if (sweep->settles) tb_mo_interpret_rounds(run, frame, s, from, to);
+        if (sweep->settles) tb_mo_interpret_rounds(run, frame, s, p.first, to);
         return sweep->settles;
     }
     for (int32_t i = 0; i < sweep->arrays; i++)
         p.out[i] = take(run, (size_t)frame->slot[sweep->array[i]].array->bytes);
-    const int32_t most = steps_of_launch(sweep);
-    for (p.first = from; p.first <= to; p.first += p.steps) {
-        p.steps = (int32_t)(to - p.first + 1 < most ? to - p.first + 1 : most);
-        launch_sweep(run, frame, k, function, &p);
-        if ((run->budget -= p.steps) < 0) run->poll(run);
-    }
+    const int32_t most = steps_of_group(sweep);
+    p.steps = (int32_t)(to - p.first + 1 < most ? to - p.first + 1 : most);
+    launch_groups(run, frame, k, function, to, &p);
     for (int32_t i = 0; i < sweep->arrays; i++) release(run->card, p.out[i]);
     return true;
 }

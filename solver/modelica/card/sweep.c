@@ -1,35 +1,74 @@
 /* The kernel of a sweep: a block keeps MO_SIDE x MO_SIDE elements of each array that the loop stores in
  * shared memory and takes several rounds there. It writes the elements whose values cannot depend on
  * elements outside; the rim, as wide as the rounds reach, is recomputed by the neighbouring blocks.
- * Arrays are read from one buffer and written to another, since blocks do not wait for one another.
+ * A launch takes one group of rounds, or many: between two groups a block keeps its own elements where they
+ * are, waits for the blocks around it, and reads its rim from what they wrote. Such a launch is
+ * cooperative, so that no block waits for one that has not begun. Groups read one buffer and write the
+ * other by turns: a neighbour that still reads one group is never overtaken by two.
  *
  * li ... hi and lj ... hj are the rows and columns that are still right, from 0; they shrink with each
  * part by what the part reads before and behind its own element, but not at the edge of the arrays. */
 #include "modelica/card/kernels.h"
 
+#include <string.h>
+
 /* clang-format off */
 static const char BEGIN[] =
     "    const int across = (p.columns + tc - 1) / tc;\n"
-    "    const int oi = (int)blockIdx.x / across * tr - skip_i;\n"
-    "    const int oj = (int)blockIdx.x % across * tc - skip_j;\n"
+    "    const int bi = (int)blockIdx.x / across, bj = (int)blockIdx.x % across;\n"
+    "    const int oi = bi * tr - skip_i, oj = bj * tc - skip_j;\n"
+    "    for (int g = 0; g < p.groups; g++) {\n"
+    "    const mo_int first = p.first + (mo_int)g * p.steps;\n"
+    "    const int steps = p.last - first < p.steps ? (int)(p.last - first) + 1 : p.steps;\n"
     "    int li = oi <= 0 ? -MO_FAR : oi, hi = oi + MO_SIDE >= p.rows ? MO_FAR : oi + MO_SIDE - 1;\n"
     "    int lj = oj <= 0 ? -MO_FAR : oj, hj = oj + MO_SIDE >= p.columns ? MO_FAR : oj + MO_SIDE - 1;\n"
-    "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = &own;\n";
+    "    struct mo_run own = {p.fault, p.launch + g, 0, p.rounds}, *const run = &own;\n";
 static const char EACH[] =
     "for (int e = threadIdx.x; e < MO_SIDE * MO_SIDE; e += MO_SWEEP_THREADS) {\n";
+static const char ELEMENT[] =
+    "        const int r = e / MO_SIDE, c = e % MO_SIDE, i = oi + r, j = oj + c;\n"
+    "        const bool inner = r >= skip_i && c >= skip_j && r < skip_i + tr && c < skip_j + tc;\n";
+/* a block tells that its group is written, and waits until its neighbours have written theirs */
+static const char WAIT[] =
+    "    if (g + 1 < p.groups) {\n"
+    "        const mo_int mark = p.mark + g + 1;\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.x == 0) {\n"
+    "            __threadfence();\n"
+    "            *(volatile mo_int *)&p.marks[blockIdx.x] = mark;\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.x < 9) {\n"
+    "            const int ni = bi + (int)threadIdx.x / 3 - 1, nj = bj + (int)threadIdx.x % 3 - 1;\n"
+    "            if (ni >= 0 && nj >= 0 && nj < across && ni * across + nj < (int)gridDim.x)\n"
+    "                while (*(volatile mo_int *)&p.marks[ni * across + nj] < mark) {}\n"
+    "            __threadfence();\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "    }\n"
+    "    }\n";
 /* clang-format on */
 
+static void append(mo_text *text, const char *piece)
+{
+    if (tb_bytes_append(&text->bytes, piece, strlen(piece)) != TB_OK) text->failed = true;
+}
+
+/* all elements before the first group, the rim before the others */
 static void emit_load(mo_emit *e, const mo_sweep *sweep)
 {
     mo_text *text = e->text;
-    tb_mo_print(text, "    %s        const int i = oi + e / MO_SIDE, j = oj + e %% MO_SIDE;\n",
-                EACH);
+    append(text, "    ");
+    append(text, EACH);
+    append(text, ELEMENT);
+    append(text, "        if ((g > 0 && inner) || i < 0 || j < 0) continue;\n");
     for (int32_t k = 0; k < sweep->arrays; k++) {
         const int32_t a = sweep->array[k];
         tb_mo_print(text,
-                    "        if (i >= 0 && j >= 0 && i < A%d->size[0] && j < A%d->size[1])\n"
-                    "            S%d[e] = ((double *)A%d->data)[i * A%d->size[1] + j];\n",
-                    a, a, a, a, a);
+                    "        if (i < A%d->size[0] && j < A%d->size[1])\n"
+                    "            S%d[e] = (g %% 2 == 0 ? (double *)A%d->data : p.out[%d])"
+                    "[i * A%d->size[1] + j];\n",
+                    a, a, a, a, k, a);
     }
     tb_mo_print(text, "    }\n    __syncthreads();\n");
 }
@@ -37,18 +76,17 @@ static void emit_load(mo_emit *e, const mo_sweep *sweep)
 static void emit_keep(mo_emit *e, const mo_sweep *sweep)
 {
     mo_text *text = e->text;
-    tb_mo_print(
-        text,
-        "    %s        const int r = e / MO_SIDE, c = e %% MO_SIDE, i = oi + r, j = oj + c;\n"
-        "        if (r < skip_i || c < skip_j || r >= skip_i + tr || c >= skip_j + tc)"
-        " continue;\n",
-        EACH);
+    append(text, "    ");
+    append(text, EACH);
+    append(text, ELEMENT);
+    append(text, "        if (!inner) continue;\n");
     for (int32_t k = 0; k < sweep->arrays; k++) {
         const int32_t a = sweep->array[k];
         tb_mo_print(text,
-                    "        if (i < A%d->size[0] && j < A%d->size[1])"
-                    " p.out[%d][i * A%d->size[1] + j] = S%d[e];\n",
-                    a, a, k, a, a);
+                    "        if (i < A%d->size[0] && j < A%d->size[1])\n"
+                    "            (g %% 2 == 0 ? p.out[%d] : (double *)A%d->data)"
+                    "[i * A%d->size[1] + j] = S%d[e];\n",
+                    a, a, k, a, a, a);
     }
     tb_mo_print(text, "    }\n");
 }
@@ -111,7 +149,8 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k)
                 "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n",
                 MO_SIDE, MO_SWEEP_THREADS);
     tb_mo_print(text,
-                "struct p@ { int ends[%d][4], steps, rows, columns, unused; mo_int first, rounds;"
+                "struct p@ { int ends[%d][4], steps, rows, columns, groups;"
+                " mo_int first, last, rounds, mark, *marks;"
                 " unsigned long long *fault, launch; double *out[%d];"
                 " union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
                 MO_SWEEP_PARTS, MO_SWEEP_ARRAYS, k->scalars > 0 ? k->scalars : 1, k->arrays);
@@ -124,15 +163,16 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k)
                 sweep->reach_low[0] + sweep->reach_high[0],
                 sweep->reach_low[1] + sweep->reach_high[1], sweep->reach_low[0],
                 sweep->reach_low[1]);
-    if (tb_bytes_append(&text->bytes, BEGIN, sizeof BEGIN - 1) != TB_OK) text->failed = true;
+    append(text, BEGIN);
     emit_load(e, sweep);
     tb_mo_print(text,
-                "    for (int t = 0; t < p.steps; t++) {\n"
-                "        const mo_int v%d = p.first + t;\n",
+                "    for (int t = 0; t < steps; t++) {\n"
+                "        const mo_int v%d = first + t;\n",
                 k->loop->variable);
     for (int32_t part = 0; part < sweep->parts; part++) emit_part(e, f, sweep, part);
     tb_mo_print(text, "    }\n");
     emit_keep(e, sweep);
+    append(text, WAIT);
     tb_mo_print(text, "}\n\n");
     e->sweep = NULL;
     e->depth = 0;

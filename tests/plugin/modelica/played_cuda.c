@@ -2,7 +2,8 @@
  *
  * NVRTC's part compiles the CUDA text by g++ behind a few definitions; the driver's part runs a
  * launch thread by thread on the host; kernels whose names do not begin with k have barriers, and each
- * thread of their block runs to the barrier before any goes on. Memory of the card is host memory at
+ * thread of their block runs to the barrier before any goes on. Blocks of a cooperative launch run to a
+ * barrier in turn, each with its own content of the shared memory. Memory of the card is host memory at
  * other addresses, so that a copy that is forgotten shows. Compiled twice, once for each library's
  * name. */
 #include <dlfcn.h>
@@ -28,7 +29,7 @@ int played_compilations, played_kernels;
 
 static const char SHIM[] =
     "#include <cmath>\n#include <cstring>\nusing namespace std;\n"
-    "#define __shared__ static\n#define __align__(n) __attribute__((aligned(n)))\n#define "
+    "#define __shared__ static __attribute__((section(\"mo_shared\")))\n#define __align__(n) __attribute__((aligned(n)))\n#define "
     "__device__\n#define __global__\n#define __forceinline__ "
     "inline\n#define __noinline__\n"
     "#define MO_PARAMETER(type) const struct type &\n#define __launch_bounds__(n)\n"
@@ -42,6 +43,9 @@ static const char SHIM[] =
     "static inline void atomicExch(unsigned long long *at, unsigned long long x) { *at = x; }\n"
     "static inline void __threadfence() {}\n"
     "extern \"C\" { void (*mo_wait)(); }\n"
+    "extern \"C\" __attribute__((weak, visibility(\"hidden\"))) char __start_mo_shared[],\n"
+    "    __stop_mo_shared[];\n"
+    "extern \"C\" { char *mo_shared_begin = __start_mo_shared, *mo_shared_end = __stop_mo_shared; }\n"
     "static inline void __syncthreads() { mo_wait(); }\n";
 
 int nvrtcVersion(int *major, int *minor)
@@ -131,6 +135,8 @@ int nvrtcDestroyProgram(handle *made)
 
 /* ---- the driver ---- */
 
+enum { PROCESSORS = 4 }; /* of the card; each runs one block of a cooperative launch */
+
 typedef struct function {
     void (*call)(void *parameters);
     void *library;
@@ -150,7 +156,7 @@ int cuDeviceGet(int *device, int ordinal)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 4;
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : PROCESSORS;
     return device;
 }
 
@@ -307,8 +313,8 @@ typedef struct three {
     unsigned x, y, z;
 } three;
 
-/* Threads of one block that run to the next barrier, one after the other. */
-enum { MOST_THREADS = 1024, STACK_BYTES = 1 << 16 };
+/* Blocks whose threads run to the next barrier, one after the other. */
+enum { MOST_THREADS = 2048, STACK_BYTES = 1 << 16 };
 static struct {
     ucontext_t context[MOST_THREADS], scheduler;
     char *stacks;
@@ -316,42 +322,53 @@ static struct {
     unsigned current;
     const function *f;
     void *parameters;
-} block;
+} grid;
 
 static void wait_at_barrier(void)
 {
-    swapcontext(&block.context[block.current], &block.scheduler);
+    swapcontext(&grid.context[grid.current], &grid.scheduler);
 }
 
 static void run_thread(void)
 {
-    block.f->call(block.parameters);
-    block.ended[block.current] = 1;
+    grid.f->call(grid.parameters);
+    grid.ended[grid.current] = 1;
+}
+
+static void start_threads(const function *f, void *parameters, unsigned threads)
+{
+    if (grid.stacks == NULL) grid.stacks = malloc((size_t)MOST_THREADS * STACK_BYTES);
+    grid.f = f;
+    grid.parameters = parameters;
+    *(void (**)(void))dlsym(f->library, "mo_wait") = wait_at_barrier;
+    for (unsigned t = 0; t < threads; t++) {
+        getcontext(&grid.context[t]);
+        grid.context[t].uc_stack.ss_sp = grid.stacks + (size_t)t * STACK_BYTES;
+        grid.context[t].uc_stack.ss_size = STACK_BYTES;
+        grid.context[t].uc_link = &grid.scheduler;
+        makecontext(&grid.context[t], run_thread, 0);
+        grid.ended[t] = 0;
+    }
+}
+
+/* Runs the threads of a block to their next barrier; how many go on behind it. */
+static unsigned run_to_barrier(three *thread, unsigned block, unsigned threads)
+{
+    unsigned running = 0;
+    for (unsigned t = 0; t < threads; t++) {
+        grid.current = block * threads + t;
+        if (grid.ended[grid.current]) continue;
+        *thread = (three){t, 0, 0};
+        swapcontext(&grid.scheduler, &grid.context[grid.current]);
+        running += !grid.ended[grid.current];
+    }
+    return running;
 }
 
 static void run_block(const function *f, void *parameters, three *thread, unsigned threads)
 {
-    if (block.stacks == NULL) block.stacks = malloc((size_t)MOST_THREADS * STACK_BYTES);
-    block.f = f;
-    block.parameters = parameters;
-    *(void (**)(void))dlsym(f->library, "mo_wait") = wait_at_barrier;
-    for (unsigned t = 0; t < threads; t++) {
-        getcontext(&block.context[t]);
-        block.context[t].uc_stack.ss_sp = block.stacks + (size_t)t * STACK_BYTES;
-        block.context[t].uc_stack.ss_size = STACK_BYTES;
-        block.context[t].uc_link = &block.scheduler;
-        makecontext(&block.context[t], run_thread, 0);
-        block.ended[t] = 0;
-    }
-    for (unsigned running = threads; running > 0;) {
-        running = 0;
-        for (block.current = 0; block.current < threads; block.current++) {
-            if (block.ended[block.current]) continue;
-            *thread = (three){block.current, 0, 0};
-            swapcontext(&block.scheduler, &block.context[block.current]);
-            running += !block.ended[block.current];
-        }
-    }
+    start_threads(f, parameters, threads);
+    while (run_to_barrier(thread, 0, threads) > 0) {}
 }
 
 int cuLaunchKernel(handle made, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -372,11 +389,33 @@ int cuLaunchKernel(handle made, unsigned gx, unsigned gy, unsigned gz, unsigned 
     return shared > 0 || stream == NULL || extra != NULL;
 }
 
+/* for tests: cooperative launches */
+int played_together;
+
 int cuLaunchCooperativeKernel(handle made, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                               unsigned by, unsigned bz, unsigned shared, handle stream,
                               void **parameters)
 {
-    (void)made, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared;
-    (void)stream, (void)parameters;
-    return 1; /* threads of a played card cannot wait for one another */
+    const function *f = made;
+    three *place = dlsym(f->library, "blockIdx"), *thread = dlsym(f->library, "threadIdx");
+    char *memory = *(char **)dlsym(f->library, "mo_shared_begin");
+    const size_t size = (size_t)(*(char **)dlsym(f->library, "mo_shared_end") - memory);
+    if (gx > PROCESSORS || gx * bx > MOST_THREADS || shared > 0 || stream == NULL) return 1;
+    *(three *)dlsym(f->library, "blockDim") = (three){bx, by, bz};
+    *(three *)dlsym(f->library, "gridDim") = (three){gx, gy, gz};
+    char *saved = malloc(gx * size + 1);
+    memset(saved, 0x5a, gx * size);
+    start_threads(f, parameters[0], gx * bx);
+    for (unsigned running = 1; running > 0;) {
+        running = 0;
+        for (unsigned k = 0; k < gx; k++) {
+            *place = (three){k, 0, 0};
+            memcpy(memory, saved + k * size, size);
+            running += run_to_barrier(thread, k, bx);
+            memcpy(saved + k * size, memory, size);
+        }
+    }
+    free(saved);
+    played_together++;
+    return 0;
 }

@@ -1,5 +1,6 @@
 /* Kernels of the models in tests/data/modelica on a played card: the same bytes as the interpreter
  * and compiled C, and failures with their place. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,69 @@ START_TEST(sweeps_take_several_rounds_a_launch)
 }
 END_TEST
 
+/* A sweep over a matrix on each back end; launches of the card, and how many of them were cooperative. */
+static void check_sweep(const char *body, int64_t rows, int64_t columns, int64_t rounds,
+                        const char *expected, int64_t launches, int cooperative)
+{
+    char text[1024];
+    tb_error error = {0};
+    play_card();
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    const int *together = (const int *)dlsym(driver, "played_together");
+    snprintf(text, sizeof text,
+             "function f\n input Real x0[:, :];\n input Integer n;\n"
+             " output Real x[size(x0, 1), size(x0, 2)];\nprotected\n Integer m = size(x0, 1);\n"
+             " Real y[size(x0, 1), size(x0, 2)];\nalgorithm\n x := x0;\n y := x0;\n"
+             " for s in 1:n loop\n  for i in 3:m - 2, j in 2:size(x0, 2) loop\n   %s\n"
+             "  end for;\n  x := y;\n end for;\n annotation(gpuFunction = true);\nend f;\n",
+             body);
+    tb_function_program *program = compile_text(text, &error);
+    ck_assert_msg(program != NULL, "%s", error.message);
+    tb_function_value inputs[] = {grid(rows, columns, 1, 0.5), whole(rounds)}, x[2] = {{0}};
+    tb_function_options options = tb_function_defaults();
+    tb_function_timing timing = {0};
+    options.backend = TB_FUNCTION_GPU;
+    const int before = *together;
+    const tb_status status = tb_function_call(program, 0, &options, inputs, x, &timing, &error);
+    ck_assert_msg(*together - before == cooperative, "%d together, %d launches, %s: %s", *together - before,
+                  (int)timing.launches, body, error.message);
+    if (expected != NULL) {
+        ck_assert_int_eq(status, TB_INVALID_ARGUMENT);
+        ck_assert_str_eq(error.message, expected);
+    } else {
+        ck_assert_msg(status == TB_OK, "%s", error.message);
+        ck_assert_int_eq(timing.launches, launches);
+        ck_assert_int_eq(call_on(program, "f", TB_FUNCTION_CPU, inputs, &x[1], &error), TB_OK);
+        ck_assert_mem_eq(x[0].data, x[1].data, (size_t)(rows * columns) * 8);
+    }
+    for (int k = 0; k < 2; k++) {
+        tb_function_value_free(&x[k]);
+        tb_function_value_free(&inputs[k]);
+    }
+    tb_function_destroy(program);
+}
+
+/* Blocks that the card runs at once exchange their rims inside of a launch, and give the bytes of single
+ * launches; failures of later groups of rounds keep their order. */
+START_TEST(blocks_of_a_sweep_wait_for_their_neighbours)
+{
+    static const char MEAN[] = "y[i, j] := 0.5 * x[i, j] + 0.25 * (x[i - 2, j] + x[i, j - 1]);";
+    /* one block; four, of which some are narrower than their rim; more than the card runs at once */
+    check_sweep("y[i, j] := x[i - 2, j] + 0.1 * x[i + 2, j];", 20, 20, 9, NULL, 1, 1);
+    check_sweep(MEAN, 27, 31, 23, NULL, 1, 1);
+    check_sweep(MEAN, 47, 33, 23, NULL, 1, 1);
+    check_sweep(MEAN, 70, 70, 7, NULL, 2, 0);
+    /* all rounds are one group: blocks need not wait */
+    check_sweep(MEAN, 27, 31, 4, NULL, 1, 0);
+    /* failures are looked for after 250 groups of two rounds */
+    check_sweep("y[i, j] := 0.5 * (x[i - 2, j] + x[i + 2, j]);", 9, 7, 510, NULL, 2, 2);
+    /* the earliest failure is told, though another block has one in a later round */
+    check_sweep("y[i, j] := if i == m - 2 and s == 6 then 1 / (x[i, j] - x[i, j]) elseif i == 3 and "
+                "s > 6 then x0[i, j + 40] else 0.5 * x[i - 2, j] + 0.25 * x[i + 2, j];",
+                27, 28, 20, "test.mo:13:47: division by zero", 0, 1);
+}
+END_TEST
+
 /* loops that are kernels, and the reasons of those that are not */
 START_TEST(the_report_names_the_access)
 {
@@ -274,4 +338,4 @@ END_TEST
 
 TEST_MAIN(models_give_the_same_bytes_on_each_back_end, a_kernel_fails_at_the_first_round_that_does,
           reductions_keep_the_order_of_the_rounds, sweeps_take_several_rounds_a_launch,
-          the_report_names_the_access)
+          blocks_of_a_sweep_wait_for_their_neighbours, the_report_names_the_access)
