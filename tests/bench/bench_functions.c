@@ -2,7 +2,8 @@
  * calls. Prints a JSON object a line; without a card it says so and ends with 0.
  *
  *   bench_functions [FOLDER]           the models: tests/data/modelica
- *   bench_functions products | small   products alone, or checks of small ones for a sanitizer
+ *   bench_functions products | small   products alone, or checks of small ones and of sweeps for a sanitizer
+ *   bench_functions sweeps [FOLDER]    shallow water: sequential loops whose launches take many rounds
  *
  * cuBLAS is loaded at run time (libcublas.so.13 or 12); without it its column is 0. */
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/function_values.h"
 #include "tribo_function.h"
 
 static const char PRODUCTS[] =
@@ -28,41 +30,6 @@ static double seconds_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static tb_function_value array(int32_t rank, const int64_t *size, double base, double noise)
-{
-    tb_function_value value = {.type = TB_FUNCTION_REAL, .rank = rank};
-    size_t count = 1;
-    uint32_t seed = 12345;
-    for (int32_t d = 0; d < rank; d++) {
-        value.size[d] = size[d];
-        count *= (size_t)size[d];
-    }
-    double *data = malloc(count * sizeof *data + 1);
-    for (size_t k = 0; k < count; k++) {
-        seed = seed * 1664525u + 1013904223u;
-        data[k] = base + noise * ((double)(seed >> 8) / 16777216.0 - 0.5);
-    }
-    value.data = data;
-    return value;
-}
-
-static tb_function_value matrix(int64_t m, int64_t n, double base, double noise)
-{
-    return array(2, (int64_t[]){m, n}, base, noise);
-}
-
-static tb_function_value number(double x)
-{
-    return array(0, NULL, x, 0);
-}
-
-static tb_function_value whole(int64_t x)
-{
-    int64_t *data = malloc(sizeof *data);
-    *data = x;
-    return (tb_function_value){.type = TB_FUNCTION_INTEGER, .data = data};
 }
 
 static tb_function_program *compile(const char *text, const char *name)
@@ -158,7 +125,9 @@ static double time_product(const tb_function_program *program, int n)
 {
     enum { FEW = 4, MANY = 44, TRIES = 5 };
     static const bool KEEP[] = {true};
-    tb_function_value inputs[3] = {matrix(n, n, 1, 0.5), matrix(n, n, 1, 0.5), whole(0)}, c;
+    tb_function_value inputs[3] = {bench_matrix(n, n, 1, 0.5), bench_matrix(n, n, 1, 0.5),
+                                   bench_whole(0)},
+                      c;
     double least[2] = {DBL_MAX, DBL_MAX};
     tb_error error;
     for (int k = 0; k < 2; k++) {
@@ -178,23 +147,15 @@ static double time_product(const tb_function_program *program, int n)
     return (least[1] - least[0]) / (MANY - FEW);
 }
 
-static double furthest(const tb_function_value *p, const tb_function_value *q)
-{
-    double most = 0;
-    const double *x = p->data, *y = q->data;
-    for (int64_t k = 0; k < p->size[0] * p->size[1]; k++)
-        most = fmax(most, fabs(x[k] - y[k]) / fmax(1, fabs(x[k])));
-    return most;
-}
-
 /* the largest difference to the processor's product, relative; negative sizes of a product fail */
 static double check_product(const tb_function_program *program, int64_t m, int64_t depth, int64_t n)
 {
-    tb_function_value inputs[3] = {matrix(m, depth, 0.1, 2), matrix(depth, n, -0.2, 2), whole(1)};
+    tb_function_value inputs[3] = {bench_matrix(m, depth, 0.1, 2), bench_matrix(depth, n, -0.2, 2),
+                                   bench_whole(1)};
     tb_function_value c[2];
     call(program, 0, TB_FUNCTION_CPU, inputs, NULL, &c[0], NULL);
     call(program, 0, TB_FUNCTION_GPU, inputs, NULL, &c[1], NULL);
-    const double difference = furthest(&c[0], &c[1]);
+    const double difference = bench_furthest(&c[0], &c[1]);
     for (int k = 0; k < 3; k++) tb_function_value_free(&inputs[k]);
     for (int k = 0; k < 2; k++) tb_function_value_free(&c[k]);
     return difference;
@@ -203,10 +164,10 @@ static double check_product(const tb_function_program *program, int64_t m, int64
 static int bench_products(bool small)
 {
     static const int SIZES[] = {50, 100, 200, 300, 500, 700, 1000, 2000};
-    static const int64_t SHAPES[][3] = {{33, 1, 35},     {32, 16, 32},      {65, 17, 127},
-                                        {50, 50, 50},    {100, 99, 97},     {130, 34, 66},
-                                        {200, 200, 200}, {257, 511, 255},   {500, 500, 500},
-                                        {501, 333, 77},  {1000, 1000, 1000}};
+    static const int64_t SHAPES[][3] = {{33, 1, 35},     {32, 16, 32},    {65, 17, 127},
+                                        {50, 50, 50},    {100, 99, 97},   {130, 34, 66},
+                                        {200, 200, 200}, {257, 511, 255}, {500, 500, 500},
+                                        {501, 333, 77},  {700, 650, 710}, {1000, 1000, 1000}};
     blas b = {0};
     char text[1024];
     int failed = 0;
@@ -355,6 +316,62 @@ static bool bench_call(const char *text, const char *name, tb_function_value *in
     return same;
 }
 
+/* Shallow water with grids below and above the blocks that the card runs at once; the outputs must have the
+ * processor's bytes. Times are of calls with kept arrays: the least of a few. */
+static int bench_sweeps(const char *folder, bool small)
+{
+    enum { TRIES = 4, OUTPUTS = 3 };
+    static const struct {
+        int64_t rows, columns, steps;
+    } ROWS[] = {{20, 23, 1},    {20, 23, 9},       {64, 100, 14},    {250, 130, 23},
+                {650, 420, 11}, {256, 256, 20000}, {512, 512, 2000}, {1024, 1024, 1000},
+                {32, 32, 2000}, {2048, 2048, 200}, {256, 256, 100}};
+    static const bool KEEP[OUTPUTS] = {true, true, true};
+    int failed = 0;
+    char *water = read_text(folder, "shallow_water.mo");
+    tb_function_program *program = compile(water, "shallow_water.mo");
+    const int32_t euler = tb_function_find(program, "euler");
+    for (size_t r = 0; r < sizeof ROWS / sizeof ROWS[0]; r++) {
+        const int64_t m = ROWS[r].rows, n = ROWS[r].columns, steps = ROWS[r].steps;
+        tb_function_value inputs[] = {bench_matrix(m, n, 0, 1),
+                                      bench_matrix(m + 1, n, 0, 0),
+                                      bench_matrix(m, n + 1, 0, 0),
+                                      bench_number(8),
+                                      bench_number(32),
+                                      bench_number(1.0 / (double)(m > n ? m : n)),
+                                      bench_whole(steps)};
+        tb_function_value cpu[OUTPUTS], gpu[OUTPUTS];
+        tb_function_timing timing;
+        double least = DBL_MAX;
+        bool same = true;
+        if (small && m * n * steps > 5000000) continue;
+        call(program, euler, TB_FUNCTION_CPU, inputs, NULL, cpu, NULL);
+        call(program, euler, TB_FUNCTION_GPU, inputs, NULL, gpu, &timing);
+        const int64_t launches = timing.launches;
+        for (int k = 0; k < OUTPUTS; k++) {
+            same = same && memcmp(cpu[k].data, gpu[k].data, (size_t)bytes_of(&cpu[k])) == 0;
+            tb_function_value_free(&cpu[k]);
+            tb_function_value_free(&gpu[k]);
+        }
+        for (int q = 0; q < TRIES && !small; q++) {
+            call(program, euler, TB_FUNCTION_GPU, inputs, KEEP, gpu, &timing);
+            least = fmin(least, timing.kernel_seconds);
+            for (int k = 0; k < OUTPUTS; k++) tb_function_value_free(&gpu[k]);
+        }
+        failed += !same;
+        printf("{\"part\": \"sweep\", \"rows\": %lld, \"columns\": %lld, \"steps\": %lld, "
+               "\"launches\": %lld, \"us_a_step\": %.3f, \"bytes_equal\": %s}\n",
+               (long long)m, (long long)n, (long long)steps, (long long)launches,
+               small ? 0 : 1e6 * least / (double)steps, same ? "true" : "false");
+        fflush(stdout);
+        for (size_t k = 0; k < sizeof inputs / sizeof inputs[0]; k++)
+            tb_function_value_free(&inputs[k]);
+    }
+    tb_function_destroy(program);
+    free(water);
+    return failed;
+}
+
 /* An integrator of a model's function of rates. */
 static char *integrator(const char *text, const char *name, tb_function_method method)
 {
@@ -381,19 +398,22 @@ static int bench_calls(const char *folder)
     char *matmul = read_text(folder, "matmul.mo"), *water = read_text(folder, "shallow_water.mo");
     char *plates = read_text(folder, "cold_plates.mo"), *stam = read_text(folder, "stam.mo");
     char *airflow = read_text(folder, "airflow.mo");
-    CALL(matmul, "multiply", matrix(500, 500, 1, 1), matrix(500, 500, 1, 1));
-    CALL(matmul, "multiply_in_any_order", matrix(1000, 1000, 1, 1), matrix(1000, 1000, 1, 1));
-    CALL(water, "euler", matrix(256, 256, 0, 1), matrix(257, 256, 0, 0), matrix(256, 257, 0, 0),
-         number(8), number(32), number(1.0 / 256), whole(100));
-    CALL(water, "runge_kutta", matrix(256, 256, 0, 1), matrix(257, 256, 0, 0),
-         matrix(256, 257, 0, 0), number(8), number(32), number(1.0 / 256), whole(20));
-    CALL(plates, "simulate", matrix(nx, 512, 295, 0), array(1, &nx, 100500, 0),
-         array(1, &nx, 295, 0), number(1e-7), whole(20));
-    CALL(stam, "coupled", matrix(258, 258, 0, 0.1), matrix(258, 258, 0, 0.1),
-         matrix(258, 258, 1, 1), matrix(258, 258, 0, 0.1), matrix(258, 258, 0, 0.1),
-         matrix(258, 258, 1, 1), whole(1));
-    CALL(airflow, "flows", array(3, cells, 295, 10), array(3, cells, 0, 1), array(3, cells, 0, 1),
-         array(3, cells, 0, 1), number(0.1));
+    CALL(matmul, "multiply", bench_matrix(500, 500, 1, 1), bench_matrix(500, 500, 1, 1));
+    CALL(matmul, "multiply_in_any_order", bench_matrix(1000, 1000, 1, 1),
+         bench_matrix(1000, 1000, 1, 1));
+    CALL(water, "euler", bench_matrix(256, 256, 0, 1), bench_matrix(257, 256, 0, 0),
+         bench_matrix(256, 257, 0, 0), bench_number(8), bench_number(32), bench_number(1.0 / 256),
+         bench_whole(100));
+    CALL(water, "runge_kutta", bench_matrix(256, 256, 0, 1), bench_matrix(257, 256, 0, 0),
+         bench_matrix(256, 257, 0, 0), bench_number(8), bench_number(32), bench_number(1.0 / 256),
+         bench_whole(20));
+    CALL(plates, "simulate", bench_matrix(nx, 512, 295, 0), bench_array(1, &nx, 100500, 0),
+         bench_array(1, &nx, 295, 0), bench_number(1e-7), bench_whole(20));
+    CALL(stam, "coupled", bench_matrix(258, 258, 0, 0.1), bench_matrix(258, 258, 0, 0.1),
+         bench_matrix(258, 258, 1, 1), bench_matrix(258, 258, 0, 0.1),
+         bench_matrix(258, 258, 0, 0.1), bench_matrix(258, 258, 1, 1), bench_whole(1));
+    CALL(airflow, "flows", bench_array(3, cells, 295, 10), bench_array(3, cells, 0, 1),
+         bench_array(3, cells, 0, 1), bench_array(3, cells, 0, 1), bench_number(0.1));
     free(matmul);
     free(water);
     free(stam);
@@ -413,8 +433,8 @@ static int bench_integrators(const char *folder)
         if (source == NULL) continue;
         snprintf(name, sizeof name, "derivatives_%s",
                  tb_function_method_name((tb_function_method)m));
-        CALL(source, name, matrix(nx, 64, 295, 0), array(1, &nx, 100500, 0), array(1, &nx, 295, 0),
-             number(1e-7), whole(2));
+        CALL(source, name, bench_matrix(nx, 64, 295, 0), bench_array(1, &nx, 100500, 0),
+             bench_array(1, &nx, 295, 0), bench_number(1e-7), bench_whole(2));
         free(source);
     }
     free(plates);
@@ -423,12 +443,13 @@ static int bench_integrators(const char *folder)
 
 int main(int argc, char **argv)
 {
-    const char *folder = "tests/data/modelica";
-    const bool small = argc > 1 && strcmp(argv[1], "small") == 0;
-    const bool products = small || (argc > 1 && strcmp(argv[1], "products") == 0);
-    if (argc > 1 && !products) folder = argv[1];
+    const char *part = argc > 1 ? argv[1] : "", *folder = "tests/data/modelica";
+    const bool small = strcmp(part, "small") == 0, sweeps = strcmp(part, "sweeps") == 0;
+    const bool products = strcmp(part, "products") == 0, all = !small && !sweeps && !products;
+    if (argc > 2 || (argc > 1 && all)) folder = argv[argc - 1];
     /* the card is warm before the first calls that are timed */
-    int failed = bench_products(small);
-    if (!products) failed += bench_calls(folder) + bench_integrators(folder);
+    int failed = sweeps ? 0 : bench_products(small);
+    if (small || sweeps) failed += bench_sweeps(folder, small);
+    if (all) failed += bench_calls(folder) + bench_integrators(folder);
     return failed > 0;
 }

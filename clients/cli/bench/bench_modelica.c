@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench/bench_thesis.h"
+#include "bench/function_values.h"
 #include "common/args.h"
 #include "common/cli.h"
 #include "common/files.h"
@@ -48,47 +49,6 @@ typedef struct row {
     int64_t rounds;                                /* calls that the times are multiplied by */
 } row;
 
-/* ---- inputs ---- */
-
-static tb_function_value number(double x)
-{
-    double *data = malloc(sizeof *data);
-    *data = x;
-    return (tb_function_value){.type = TB_FUNCTION_REAL, .data = data};
-}
-
-static tb_function_value whole(int64_t x)
-{
-    int64_t *data = malloc(sizeof *data);
-    *data = x;
-    return (tb_function_value){.type = TB_FUNCTION_INTEGER, .data = data};
-}
-
-/* base, and noise of an amplitude, the same every time */
-static tb_function_value field(int32_t rank, const int64_t *size, double base, double amplitude)
-{
-    tb_function_value value = {.type = TB_FUNCTION_REAL, .rank = rank};
-    size_t count = 1;
-    uint32_t seed = 12345;
-    for (int32_t d = 0; d < rank; d++) {
-        value.size[d] = size[d];
-        count *= (size_t)size[d];
-    }
-    double *data = malloc(count * sizeof *data + 1);
-    for (size_t k = 0; k < count; k++) {
-        seed = seed * 1664525u + 1013904223u;
-        data[k] = base + amplitude * ((double)(seed >> 8) / 16777216.0 - 0.5);
-    }
-    value.data = data;
-    return value;
-}
-
-static tb_function_value matrix(int64_t m, int64_t n, double base, double amplitude)
-{
-    const int64_t size[2] = {m, n};
-    return field(2, size, base, amplitude);
-}
-
 /* ---- calls ---- */
 
 static tb_function_program *load(modelica_bench *b, const char *file)
@@ -106,22 +66,6 @@ static tb_function_program *load(modelica_bench *b, const char *file)
         b->failed++;
     }
     return program;
-}
-
-static double furthest(const tb_function_value *p, const tb_function_value *q, int32_t outputs)
-{
-    double most = 0;
-    for (int32_t k = 0; k < outputs; k++) {
-        size_t count = 1;
-        if (p[k].type != TB_FUNCTION_REAL) continue;
-        for (int32_t d = 0; d < p[k].rank; d++) count *= (size_t)p[k].size[d];
-        const double *x = p[k].data, *y = q[k].data;
-        for (size_t i = 0; i < count; i++) {
-            const double scale = fabs(x[i]) > 1 ? fabs(x[i]) : 1;
-            most = fmax(most, fabs(x[i] - y[i]) / scale);
-        }
-    }
-    return most;
 }
 
 /* the fastest of a few calls on a backend, and the outputs of the last; false: it failed */
@@ -221,7 +165,9 @@ static void measure(modelica_bench *b, const char *table, const tb_function_prog
         good = error.status == TB_UNAVAILABLE;
         r->gpu = 0;
     } else if (good) {
-        r->difference = furthest(on_cpu, on_gpu, info.outputs);
+        for (int32_t k = 0; k < info.outputs; k++)
+            if (on_cpu[k].type == TB_FUNCTION_REAL)
+                r->difference = fmax(r->difference, bench_furthest(&on_cpu[k], &on_gpu[k]));
     }
     if (good) {
         print_row(b, table, r);
@@ -256,12 +202,12 @@ static void table_matmul(modelica_bench *b)
                  .thesis_gpu = ROWS[k].gpu,
                  .thesis_speedup = ROWS[k].speedup};
         snprintf(r.name, sizeof r.name, "n = %lld", (long long)n);
-        tb_function_value inputs[] = {matrix(n, n, 1, 0.5), matrix(n, n, 1, 0.5)};
+        tb_function_value inputs[] = {bench_matrix(n, n, 1, 0.5), bench_matrix(n, n, 1, 0.5)};
         measure(b, "4.2", program, "multiply", inputs, 2, &r);
         if (n < 500) continue;
         row again = {.thesis_speedup = ROWS[k].speedup};
         snprintf(again.name, sizeof again.name, "n = %lld, any order", (long long)n);
-        tb_function_value same[] = {matrix(n, n, 1, 0.5), matrix(n, n, 1, 0.5)};
+        tb_function_value same[] = {bench_matrix(n, n, 1, 0.5), bench_matrix(n, n, 1, 0.5)};
         measure(b, "4.2", program, "multiply_in_any_order", same, 2, &again);
     }
     tb_function_destroy(program);
@@ -283,9 +229,13 @@ static void table_shallow(modelica_bench *b)
             snprintf(r.name, sizeof r.name, "%lld^2, n_steps %lld", (long long)n,
                      (long long)STEPS[s]);
             /* a stable step of the explicit method: dt < dx / sqrt(2 g H) */
-            tb_function_value inputs[] = {
-                matrix(n, n, 0, 1), matrix(n + 1, n, 0, 0),  matrix(n, n + 1, 0, 0), number(8),
-                number(32),         number(1.0 / (double)n), whole(STEPS[s])};
+            tb_function_value inputs[] = {bench_matrix(n, n, 0, 1),
+                                          bench_matrix(n + 1, n, 0, 0),
+                                          bench_matrix(n, n + 1, 0, 0),
+                                          bench_number(8),
+                                          bench_number(32),
+                                          bench_number(1.0 / (double)n),
+                                          bench_whole(STEPS[s])};
             measure(b, "4.3", program, "euler", inputs, 7, &r);
         }
     tb_function_destroy(program);
@@ -307,8 +257,9 @@ static void table_plates(modelica_bench *b)
                  .thesis_speedup = ROWS[k].speedup,
                  .rounds = 1000 / b->steps};
         snprintf(r.name, sizeof r.name, "%lld x %lld", (long long)nx, (long long)ny);
-        tb_function_value inputs[] = {matrix(nx, ny, 295, 0), field(1, &nx, 100500, 0),
-                                      field(1, &nx, 295, 0), number(1e-7), whole(b->steps)};
+        tb_function_value inputs[] = {bench_matrix(nx, ny, 295, 0), bench_array(1, &nx, 100500, 0),
+                                      bench_array(1, &nx, 295, 0), bench_number(1e-7),
+                                      bench_whole(b->steps)};
         measure(b, "4.4", program, "simulate", inputs, 5, &r);
     }
     tb_function_destroy(program);
@@ -320,8 +271,9 @@ static void table_airflow(modelica_bench *b)
     row r = {.thesis_speedup = 2.48 / 2.42};
     const int64_t size[3] = {96, 96, 96};
     snprintf(r.name, sizeof r.name, "96^3 cells");
-    tb_function_value inputs[] = {field(3, size, 295, 10), field(3, size, 0, 1),
-                                  field(3, size, 0, 1), field(3, size, 0, 1), number(0.1)};
+    tb_function_value inputs[] = {bench_array(3, size, 295, 10), bench_array(3, size, 0, 1),
+                                  bench_array(3, size, 0, 1), bench_array(3, size, 0, 1),
+                                  bench_number(0.1)};
     if (program != NULL) measure(b, "3.1", program, "flows", inputs, 5, &r);
     tb_function_destroy(program);
 }
@@ -334,9 +286,13 @@ static void table_stam(modelica_bench *b)
         const int64_t n = SIZES[k] + 2;
         row r = {.thesis_speedup = SIZES[k] >= 256 ? 5 : 0};
         snprintf(r.name, sizeof r.name, "two of %lld^2, 10 steps", (long long)SIZES[k]);
-        tb_function_value inputs[] = {
-            matrix(n, n, 0, 0.1), matrix(n, n, 0, 0.1), matrix(n, n, 1, 1), matrix(n, n, 0, 0.1),
-            matrix(n, n, 0, 0.1), matrix(n, n, 1, 1),   whole(10)};
+        tb_function_value inputs[] = {bench_matrix(n, n, 0, 0.1),
+                                      bench_matrix(n, n, 0, 0.1),
+                                      bench_matrix(n, n, 1, 1),
+                                      bench_matrix(n, n, 0, 0.1),
+                                      bench_matrix(n, n, 0, 0.1),
+                                      bench_matrix(n, n, 1, 1),
+                                      bench_whole(10)};
         measure(b, "Stam", program, "coupled", inputs, 7, &r);
     }
     tb_function_destroy(program);

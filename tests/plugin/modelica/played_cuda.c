@@ -29,7 +29,8 @@ int played_compilations, played_kernels;
 
 static const char SHIM[] =
     "#include <cmath>\n#include <cstring>\nusing namespace std;\n"
-    "#define __shared__ static __attribute__((section(\"mo_shared\")))\n#define __align__(n) __attribute__((aligned(n)))\n#define "
+    "#define __shared__ static __attribute__((section(\"mo_shared\")))\n#define __align__(n) "
+    "__attribute__((aligned(n)))\n#define "
     "__device__\n#define __global__\n#define __forceinline__ "
     "inline\n#define __noinline__\n"
     "#define MO_PARAMETER(type) const struct type &\n#define __launch_bounds__(n)\n"
@@ -45,7 +46,8 @@ static const char SHIM[] =
     "extern \"C\" { void (*mo_wait)(); }\n"
     "extern \"C\" __attribute__((weak, visibility(\"hidden\"))) char __start_mo_shared[],\n"
     "    __stop_mo_shared[];\n"
-    "extern \"C\" { char *mo_shared_begin = __start_mo_shared, *mo_shared_end = __stop_mo_shared; }\n"
+    "extern \"C\" { char *mo_shared_begin = __start_mo_shared, *mo_shared_end = __stop_mo_shared; "
+    "}\n"
     "static inline void __syncthreads() { mo_wait(); }\n";
 
 int nvrtcVersion(int *major, int *minor)
@@ -368,7 +370,8 @@ static unsigned run_to_barrier(three *thread, unsigned block, unsigned threads)
 static void run_block(const function *f, void *parameters, three *thread, unsigned threads)
 {
     start_threads(f, parameters, threads);
-    while (run_to_barrier(thread, 0, threads) > 0) {}
+    while (run_to_barrier(thread, 0, threads) > 0) {
+    }
 }
 
 int cuLaunchKernel(handle made, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

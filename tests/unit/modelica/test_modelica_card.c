@@ -249,8 +249,8 @@ static void check_sweep(const char *body, int64_t rows, int64_t columns, int64_t
     options.backend = TB_FUNCTION_GPU;
     const int before = *together;
     const tb_status status = tb_function_call(program, 0, &options, inputs, x, &timing, &error);
-    ck_assert_msg(*together - before == cooperative, "%d together, %d launches, %s: %s", *together - before,
-                  (int)timing.launches, body, error.message);
+    ck_assert_msg(*together - before == cooperative, "%d together, %d launches, %s: %s",
+                  *together - before, (int)timing.launches, body, error.message);
     if (expected != NULL) {
         ck_assert_int_eq(status, TB_INVALID_ARGUMENT);
         ck_assert_str_eq(error.message, expected);
@@ -282,9 +282,10 @@ START_TEST(blocks_of_a_sweep_wait_for_their_neighbours)
     /* failures are looked for after 250 groups of two rounds */
     check_sweep("y[i, j] := 0.5 * (x[i - 2, j] + x[i + 2, j]);", 9, 7, 510, NULL, 2, 2);
     /* the earliest failure is told, though another block has one in a later round */
-    check_sweep("y[i, j] := if i == m - 2 and s == 6 then 1 / (x[i, j] - x[i, j]) elseif i == 3 and "
-                "s > 6 then x0[i, j + 40] else 0.5 * x[i - 2, j] + 0.25 * x[i + 2, j];",
-                27, 28, 20, "test.mo:13:47: division by zero", 0, 1);
+    check_sweep(
+        "y[i, j] := if i == m - 2 and s == 6 then 1 / (x[i, j] - x[i, j]) elseif i == 3 and "
+        "s > 6 then x0[i, j + 40] else 0.5 * x[i - 2, j] + 0.25 * x[i + 2, j];",
+        27, 28, 20, "test.mo:13:47: division by zero", 0, 1);
 }
 END_TEST
 
