@@ -67,7 +67,7 @@ static void position(mo_emit *e, int32_t variable, int32_t d, const mo_x *subscr
         tb_mo_print(e->text, " - 1)");
         return;
     }
-    tb_mo_print(e->text, other == NULL ? "mo_at(" : "mo_at_or(%s, ", other);
+    tb_mo_print(e->text, other == NULL ? "mo_at(" : "mo_near(%s, ", other);
     tb_mo_print(e->text, "run, %" PRId64 "LL, %" PRId64 "LL, ", place_of(e, place),
                 (int64_t)e->function->index << 32 | (int64_t)variable << 3 | d);
     expression(e, subscript);

@@ -2,8 +2,9 @@
  * calls. Prints a JSON object a line; without a card it says so and ends with 0.
  *
  *   bench_functions [FOLDER]           the models: tests/data/modelica
- *   bench_functions products | small   products alone, or checks of small ones and of sweeps for a sanitizer
+ *   bench_functions products           products alone
  *   bench_functions sweeps [FOLDER]    shallow water: sequential loops whose launches take many rounds
+ *   bench_functions small, small-sweeps [FOLDER]   small ones, checked and not timed: for a sanitizer
  *
  * cuBLAS is loaded at run time (libcublas.so.13 or 12); without it its column is 0. */
 #include <dlfcn.h>
@@ -324,8 +325,8 @@ static int bench_sweeps(const char *folder, bool small)
     static const struct {
         int64_t rows, columns, steps;
     } ROWS[] = {{20, 23, 1},    {20, 23, 9},       {64, 100, 14},    {250, 130, 23},
-                {650, 420, 11}, {256, 256, 20000}, {512, 512, 2000}, {1024, 1024, 1000},
-                {32, 32, 2000}, {2048, 2048, 200}, {256, 256, 100}};
+                {650, 420, 11}, {256, 256, 20000}, {512, 512, 2000}, {1024, 1024, 200},
+                {32, 32, 2000}, {2048, 2048, 40},  {256, 256, 100}};
     static const bool KEEP[OUTPUTS] = {true, true, true};
     int failed = 0;
     char *water = read_text(folder, "shallow_water.mo");
@@ -444,12 +445,14 @@ static int bench_integrators(const char *folder)
 int main(int argc, char **argv)
 {
     const char *part = argc > 1 ? argv[1] : "", *folder = "tests/data/modelica";
-    const bool small = strcmp(part, "small") == 0, sweeps = strcmp(part, "sweeps") == 0;
-    const bool products = strcmp(part, "products") == 0, all = !small && !sweeps && !products;
+    const bool small = strcmp(part, "small") == 0, products = strcmp(part, "products") == 0;
+    const bool few = strcmp(part, "small-sweeps") == 0, sweeps = strcmp(part, "sweeps") == 0;
+    const bool all = !small && !products && !few && !sweeps;
     if (argc > 2 || (argc > 1 && all)) folder = argv[argc - 1];
+    int failed = 0;
     /* the card is warm before the first calls that are timed */
-    int failed = sweeps ? 0 : bench_products(small);
-    if (small || sweeps) failed += bench_sweeps(folder, small);
+    if (all || products || small) failed += bench_products(small);
+    if (few || sweeps) failed += bench_sweeps(folder, few);
     if (all) failed += bench_calls(folder) + bench_integrators(folder);
     return failed > 0;
 }

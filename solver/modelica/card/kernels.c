@@ -166,12 +166,16 @@ static const char HEAD[] =
     "#define MO_CLOSE(a)\n";
 
 static const char TAIL[] =
-    "MO_FN mo_int mo_at_or(mo_int other, MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int "
-    "n)\n"
-    "{ if ((mo_word)(i - 1) < (mo_word)n) return i - 1;\n"
-    "  mo_note(run, MO_FAIL_INDEX, place, what, i, n);\n  return other; }\n"
     "MO_FN mo_int mo_at(MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int n)\n"
-    "{ return mo_at_or(0, run, place, what, i, n); }\n"
+    "{ if ((mo_word)(i - 1) < (mo_word)n) return i - 1;\n"
+    "  mo_note(run, MO_FAIL_INDEX, place, what, i, n);\n  return 0; }\n"
+    /* the same of a sweep, whose matrices are small enough for short integers */
+    "MO_FN int mo_near(int other, MO_RUN run, mo_int place, mo_int what, int i, int n)\n"
+    "{ if ((unsigned)(i - 1) < (unsigned)n) return i - 1;\n"
+    "  mo_note(run, MO_FAIL_INDEX, place, what, i, n);\n  return other; }\n"
+    /* rounds of a sweep after which an element is still right that has so many others beside it */
+    "MO_FN int mo_right(int beside, int reach)\n"
+    "{ return beside < 0 ? -1 : reach == 0 ? 1 << 30 : beside / reach; }\n"
     "MO_FN int mo_may_run(MO_RUN run, mo_int from, mo_int to)\n"
     "{ if (from > to) return 0;\n"
     "  if (run->rounds >= 0 && (mo_word)to - (mo_word)from <= (mo_word)run->rounds) { run->rounds "

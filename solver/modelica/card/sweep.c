@@ -6,8 +6,9 @@
  * cooperative, so that no block waits for one that has not begun. Groups read one buffer and write the
  * other by turns: a neighbour that still reads one group is never overtaken by two.
  *
- * li ... hi and lj ... hj are the rows and columns that are still right, from 0; they shrink with each
- * part by what the part reads before and behind its own element, but not at the edge of the arrays. */
+ * li ... hi and lj ... hj are the rows and columns that a block holds, from 0, without end where the arrays
+ * end. Each part makes fewer of them right: by what it reads before and behind its own element. A thread
+ * has the same MO_OWN elements in all parts, and knows the last round in which each is right. */
 #include "modelica/card/kernels.h"
 
 #include <string.h>
@@ -17,17 +18,19 @@ static const char BEGIN[] =
     "    const int across = (p.columns + tc - 1) / tc;\n"
     "    const int bi = (int)blockIdx.x / across, bj = (int)blockIdx.x % across;\n"
     "    const int oi = bi * tr - skip_i, oj = bj * tc - skip_j;\n"
+    "    const int li = oi <= 0 ? -MO_FAR : oi, hi = oi + MO_SIDE >= p.rows ? MO_FAR : oi + MO_SIDE - 1;\n"
+    "    const int lj = oj <= 0 ? -MO_FAR : oj, hj = oj + MO_SIDE >= p.columns ? MO_FAR : oj + MO_SIDE - 1;\n";
+static const char GROUP[] =
     "    for (int g = 0; g < p.groups; g++) {\n"
     "    const mo_int first = p.first + (mo_int)g * p.steps;\n"
     "    const int steps = p.last - first < p.steps ? (int)(p.last - first) + 1 : p.steps;\n"
-    "    int li = oi <= 0 ? -MO_FAR : oi, hi = oi + MO_SIDE >= p.rows ? MO_FAR : oi + MO_SIDE - 1;\n"
-    "    int lj = oj <= 0 ? -MO_FAR : oj, hj = oj + MO_SIDE >= p.columns ? MO_FAR : oj + MO_SIDE - 1;\n"
     "    struct mo_run own = {p.fault, p.launch + g, 0, p.rounds}, *const run = &own;\n";
 static const char EACH[] =
-    "for (int e = threadIdx.x; e < MO_SIDE * MO_SIDE; e += MO_SWEEP_THREADS) {\n";
-static const char ELEMENT[] =
-    "        const int r = e / MO_SIDE, c = e % MO_SIDE, i = oi + r, j = oj + c;\n"
-    "        const bool inner = r >= skip_i && c >= skip_j && r < skip_i + tr && c < skip_j + tc;\n";
+    "_Pragma(\"unroll\") for (int q = 0; q < MO_OWN; q++) {\n"
+    "            const int e = threadIdx.x + q * MO_SWEEP_THREADS, r = e / MO_SIDE, c = e % MO_SIDE;\n"
+    "            const int i = oi + r, j = oj + c;\n";
+static const char INNER[] =
+    "            const bool inner = r >= skip_i && c >= skip_j && r < skip_i + tr && c < skip_j + tc;\n";
 /* a block tells that its group is written, and waits until its neighbours have written theirs */
 static const char WAIT[] =
     "    if (g + 1 < p.groups) {\n"
@@ -54,41 +57,82 @@ static void append(mo_text *text, const char *piece)
     if (tb_bytes_append(&text->bytes, piece, strlen(piece)) != TB_OK) text->failed = true;
 }
 
-/* all elements before the first group, the rim before the others */
+static void emit_each(mo_text *text)
+{
+    append(text, "        ");
+    append(text, EACH);
+}
+
+/* All elements before the first group, the rim before the others. All are asked for before any is used. */
 static void emit_load(mo_emit *e, const mo_sweep *sweep)
 {
     mo_text *text = e->text;
-    append(text, "    ");
-    append(text, EACH);
-    append(text, ELEMENT);
-    append(text, "        if ((g > 0 && inner) || i < 0 || j < 0) continue;\n");
-    for (int32_t k = 0; k < sweep->arrays; k++) {
-        const int32_t a = sweep->array[k];
-        tb_mo_print(text,
-                    "        if (i < A%d->size[0] && j < A%d->size[1])\n"
-                    "            S%d[e] = (g %% 2 == 0 ? (double *)A%d->data : p.out[%d])"
-                    "[i * A%d->size[1] + j];\n",
-                    a, a, a, a, k, a);
+    for (int32_t k = 0; k < sweep->arrays; k++)
+        tb_mo_print(text, "    double T%d[MO_OWN];\n", sweep->array[k]);
+    for (int32_t pass = 0; pass < 2; pass++) {
+        emit_each(text);
+        append(text, INNER);
+        for (int32_t k = 0; k < sweep->arrays; k++) {
+            const int32_t a = sweep->array[k];
+            tb_mo_print(
+                text,
+                "            if ((g == 0 || !inner) && (unsigned)i < (unsigned)A%d->size[0] &&"
+                " (unsigned)j < (unsigned)A%d->size[1])\n",
+                a, a);
+            if (pass == 0)
+                tb_mo_print(
+                    text,
+                    "                T%d[q] = (g %% 2 == 0 ? (double *)A%d->data : p.out[%d])"
+                    "[i * (int)A%d->size[1] + j];\n",
+                    a, a, k, a);
+            else
+                tb_mo_print(text, "                S%d[e] = T%d[q];\n", a, a);
+        }
+        tb_mo_print(text, "        }\n");
     }
-    tb_mo_print(text, "    }\n    __syncthreads();\n");
+    tb_mo_print(text, "    __syncthreads();\n");
 }
 
 static void emit_keep(mo_emit *e, const mo_sweep *sweep)
 {
     mo_text *text = e->text;
-    append(text, "    ");
-    append(text, EACH);
-    append(text, ELEMENT);
-    append(text, "        if (!inner) continue;\n");
+    emit_each(text);
+    append(text, INNER);
     for (int32_t k = 0; k < sweep->arrays; k++) {
         const int32_t a = sweep->array[k];
         tb_mo_print(text,
-                    "        if (i < A%d->size[0] && j < A%d->size[1])\n"
-                    "            (g %% 2 == 0 ? p.out[%d] : (double *)A%d->data)"
-                    "[i * A%d->size[1] + j] = S%d[e];\n",
+                    "            if (inner && i < (int)A%d->size[0] && j < (int)A%d->size[1])\n"
+                    "                (g %% 2 == 0 ? p.out[%d] : (double *)A%d->data)"
+                    "[i * (int)A%d->size[1] + j] = S%d[e];\n",
                     a, a, k, a, a, a);
     }
-    tb_mo_print(text, "    }\n");
+    tb_mo_print(text, "        }\n");
+}
+
+/* the last round in which a thread's elements are among the part's and right; -1: none */
+static void emit_last(mo_emit *e, const mo_sweep *sweep)
+{
+    mo_text *text = e->text;
+    int32_t low[2] = {0}, high[2] = {0};
+    for (int32_t k = 0; k < sweep->parts; k++)
+        if (sweep->part[k]->op == MO_S_FOR) tb_mo_print(text, "    int last%d[MO_OWN];\n", k);
+    emit_each(text);
+    for (int32_t k = 0; k < sweep->parts; k++) {
+        if (sweep->part[k]->op != MO_S_FOR) continue;
+        for (int32_t d = 0; d < 2; d++) {
+            low[d] += sweep->low[k][d];
+            high[d] += sweep->high[k][d];
+        }
+        tb_mo_print(
+            text,
+            "            last%d[q] = i + 1 < p.ends[%d][0] || i + 1 > p.ends[%d][1] ||"
+            " j + 1 < p.ends[%d][2] || j + 1 > p.ends[%d][3] ? -1 :\n"
+            "                min(min(mo_right(i - li - %d, %d), mo_right(hi - i - %d, %d)),\n"
+            "                    min(mo_right(j - lj - %d, %d), mo_right(hj - j - %d, %d)));\n",
+            k, k, k, k, k, low[0], sweep->reach_low[0], high[0], sweep->reach_high[0], low[1],
+            sweep->reach_low[1], high[1], sweep->reach_high[1]);
+    }
+    tb_mo_print(text, "        }\n");
 }
 
 /* the rounds of a nest whose elements and reads are right, each by one thread */
@@ -96,33 +140,24 @@ static void emit_part(mo_emit *e, const mo_function *f, const mo_sweep *sweep, i
 {
     mo_text *text = e->text;
     const mo_s *s = sweep->part[part];
+    emit_each(text);
     if (s->op == MO_S_ALLOCATE) {
-        tb_mo_print(text,
-                    "        %s            S%d[e] = 0;\n        }\n        __syncthreads();\n",
-                    EACH, s->variable);
+        tb_mo_print(text, "            S%d[e] = 0;\n        }\n        __syncthreads();\n",
+                    s->variable);
         return;
     }
     if (s->op == MO_S_COPY) {
-        tb_mo_print(text, "        %s            S%d[e] = S%d[e];\n        }\n", EACH, s->variable,
-                    s->source);
-        tb_mo_print(text, "        __syncthreads();\n");
+        tb_mo_print(text, "            S%d[e] = S%d[e];\n        }\n        __syncthreads();\n",
+                    s->variable, s->source);
         return;
     }
     const mo_loop *loop = s->loop;
     const int32_t vi = loop->nest[0]->variable, vj = loop->nest[1]->variable;
-    const int32_t *low = sweep->low[part], *high = sweep->high[part];
     tb_mo_print(text,
-                "        %s            const int i = oi + e / MO_SIDE, j = oj + e %% MO_SIDE;\n"
-                "            const mo_int v%d = i + 1, v%d = j + 1;\n",
-                EACH, vi, vj);
-    tb_mo_print(
-        text,
-        "            if (i + 1 < p.ends[%d][0] || i + 1 > p.ends[%d][1] || j + 1 < p.ends[%d][2] ||"
-        " j + 1 > p.ends[%d][3] ||\n"
-        "                i - %d < li || i + %d > hi || j - %d < lj || j + %d > hj) continue;\n",
-        part, part, part, part, low[0], high[0], low[1], high[1]);
-    tb_mo_print(text, "            own.round = ((t * %d + %d) << 25) + (i * p.columns + j);\n",
-                sweep->parts, part);
+                "            const mo_int v%d = i + 1, v%d = j + 1;\n"
+                "            if (t > last%d[q]) continue;\n"
+                "            own.round = ((t * %d + %d) << 25) + (i * p.columns + j);\n",
+                vi, vj, part, sweep->parts, part);
     bool *assigned = tb_mo_find_assigned(s, f->count);
     assigned[vi] = assigned[vj] = false;
     e->depth = 3;
@@ -132,10 +167,7 @@ static void emit_part(mo_emit *e, const mo_function *f, const mo_sweep *sweep, i
     for (int32_t d = 0; d < 2; d++) e->loop[e->loops++] = loop->nest[d];
     tb_mo_emit_statements(e, loop->nest[1]->body);
     e->loops = 0;
-    tb_mo_print(text,
-                "        }\n        li += %d, hi -= %d, lj += %d, hj -= %d;\n"
-                "        __syncthreads();\n",
-                low[0], high[0], low[1], high[1]);
+    tb_mo_print(text, "        }\n        __syncthreads();\n");
 }
 
 void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k)
@@ -146,7 +178,8 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k)
     e->loops = 0;
     e->sweep = sweep;
     tb_mo_print(text,
-                "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n",
+                "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n"
+                "#define MO_OWN (MO_SIDE * MO_SIDE / MO_SWEEP_THREADS)\n",
                 MO_SIDE, MO_SWEEP_THREADS);
     tb_mo_print(text,
                 "struct p@ { int ends[%d][4], steps, rows, columns, groups;"
@@ -164,6 +197,8 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k)
                 sweep->reach_low[1] + sweep->reach_high[1], sweep->reach_low[0],
                 sweep->reach_low[1]);
     append(text, BEGIN);
+    emit_last(e, sweep);
+    append(text, GROUP);
     emit_load(e, sweep);
     tb_mo_print(text,
                 "    for (int t = 0; t < steps; t++) {\n"
