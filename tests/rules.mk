@@ -9,7 +9,7 @@ $(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
 $(addprefix $(B)/,$(BENCH)): $(call objects,bench)
 # scenes of benchmarks come with controls files
 $(addprefix $(B)/,$(BENCH)): $(B)/clients/cli/simulation/controls.o
-$(B)/tests/bench/bench_functions: $(B)/clients/cli/bench/function_values.o
+$(B)/tests/bench/bench_functions: $(B)/clients/cli/common/function_values.o
 $(B)/tests/fuzz/fuzz_controls.o $(B)/tests/bench/bench_functions.o: CPPFLAGS += -Iclients/cli
 $(addprefix $(B)/,$(DATA)): $(call objects,data)
 $(addprefix $(B)/,$(FUZZ) $(suite_fuzz)): $(call objects,fuzz)

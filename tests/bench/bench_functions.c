@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/function_values.h"
+#include "common/function_values.h"
 #include "tribo_function.h"
 
 static const char PRODUCTS[] =

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "bench/bench_thesis.h"
-#include "bench/function_values.h"
+#include "common/function_values.h"
 #include "common/args.h"
 #include "common/cli.h"
 #include "common/files.h"

@@ -1,6 +1,6 @@
 /* Inputs of Modelica functions in benchmarks. */
-#ifndef BENCH_FUNCTION_VALUES_H
-#define BENCH_FUNCTION_VALUES_H
+#ifndef COMMON_FUNCTION_VALUES_H
+#define COMMON_FUNCTION_VALUES_H
 
 #include "tribo_function.h"
 

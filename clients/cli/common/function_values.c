@@ -1,4 +1,4 @@
-#include "bench/function_values.h"
+#include "common/function_values.h"
 
 #include <math.h>
 #include <stdlib.h>
