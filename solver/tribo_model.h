@@ -334,6 +334,58 @@ double tb_state_actuator_force(const tb_state *, int32_t actuator); /* N or N m,
  * lower limit; for a ball joint negative, against its angle. */
 double tb_state_limit_impulse(const tb_state *, int32_t joint);
 
+/* ---- evaluations of the volume law ----
+ *
+ * A step by TB_SCHEME_VOLUME evaluates all contact forces several times, at the times and poses that
+ * its integrator chooses. A state that is asked to keep them holds those of its last step, for
+ * viewers; they are no part of forks and snapshots, and change no result. */
+
+/* A contact of one evaluation: one disjoint overlap of two shapes. */
+typedef struct tb_evaluation_contact {
+    int32_t shape_a, shape_b;
+    double centroid[3]; /* m */
+    double normal[3];   /* from A to B */
+    double volume;      /* m^3, 0 for two balls */
+    double depth;       /* m */
+    double force[3];    /* N, on B, at the centroid */
+    double torque[3];   /* N m, on B, besides that of the force */
+} tb_evaluation_contact;
+
+/* A triangle of B's surface inside A. The triangles of a contact add up to its normal force: a
+ * triangle's share is its area vector over the sum of them. Contacts of balls have none. */
+typedef struct tb_evaluation_triangle {
+    int32_t contact;       /* in the contacts of its evaluation */
+    double vertices[3][3]; /* m, counter-clockwise seen from outside of B */
+    double force[3];       /* N, on B */
+} tb_evaluation_triangle;
+
+/* One evaluation; contacts and triangles are ranges of the arrays of tb_evaluations. */
+typedef struct tb_evaluation {
+    double time; /* s, from the start of the step */
+    int32_t first_contact, number_of_contacts;
+    int32_t first_triangle, number_of_triangles;
+} tb_evaluation;
+
+typedef struct tb_evaluations {
+    const tb_evaluation *evaluations; /* in the order in which they were made */
+    int32_t number_of_evaluations;
+    int32_t left_out; /* later ones that exceed the bytes */
+    const tb_evaluation_contact *contacts;
+    const tb_evaluation_triangle *triangles;
+    const double *poses; /* evaluations x bodies x 7: position, m; orientation */
+    /* Shapes with a box, by model index, and evaluations x shapes x 6: lower and upper corner of
+     * their boxes along the world's axes, m. */
+    const int32_t *box_shapes;
+    int32_t number_of_box_shapes;
+    const double *boxes;
+} tb_evaluations;
+
+/* Has the state keep the evaluations of each later step in at most `bytes`; 0: keep none.
+ * RESOURCE_EXHAUSTED. */
+tb_status tb_state_keep_evaluations(tb_state *, size_t bytes, tb_error *);
+/* Those of the last step, borrowed until the next; none (all 0) where they were not kept. */
+tb_evaluations tb_state_evaluations(const tb_state *);
+
 #ifdef __cplusplus
 }
 #endif

@@ -45,6 +45,7 @@ void td_simulation_watch(td_call *call, td_request *request)
                                   &w->session, &error);
     if (status == TB_OK) {
         w->certificates = message->certificates;
+        w->want.evaluations = message->evaluations;
         status = td_watcher_choose(w, message->worlds, message->n_worlds, &error);
     }
     td_request_free(request);

@@ -83,6 +83,7 @@ struct td_session {
     td_recording *recording;  /* NULL: nothing is recorded */
     uint64_t recording_bytes; /* booked for it */
     td_origin *origin;
+    bool keeps_evaluations; /* some of its worlds do */
     bool moved; /* it left a lost card: the store may still have to write its last checkpoint */
 
     /* under its mutex */
@@ -93,6 +94,7 @@ struct td_session {
     char end_reason[64];
     td_watcher *watchers;
     int32_t number_of_watchers;
+    atomic_int evaluation_watchers; /* those of evaluations; read without the mutex */
     bool flushing; /* the flush job is queued */
 
     /* accepted steps that have not ended: their number, and the expected time including their
@@ -308,6 +310,8 @@ void td_origin_release(td_sessions *, td_origin *);
 
 /* ---- session_watch.c ---- */
 
+/* Before a step: the worlds whose evaluations are watched keep them, the others do not. (turn) */
+void td_session_keep_evaluations(td_session *);
 /* Notifies watchers after every change. (turn) */
 void td_session_publish(td_session *);
 /* Before the worlds are freed: sends the latest state to each watcher that has not got it, if its

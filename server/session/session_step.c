@@ -46,7 +46,7 @@ static bool answer_aside(td_step *step)
     bool heavy = step->job.status == TB_OK && td_step_bytes(step) > HEAVY_BYTES;
     if (step->job.status == TB_OK && atomic_load(&s->all->watching) > 0) {
         /* watchers get theirs from the same thread */
-        const td_wire_want state = {.state = true, .bodies = true};
+        const td_wire_want state = {.state = true, .bodies = true, .evaluations = true};
         const size_t world = td_wire_world_bytes(s->states[0], state);
         heavy = heavy || world * (size_t)s->worlds > HEAVY_BYTES;
     }
@@ -211,6 +211,7 @@ static void run_step(td_job *job)
     }
     if (job->status == TB_OK) job->status = choose_worlds(step);
     if (job->status == TB_OK) {
+        td_session_keep_evaluations(s);
         job->options = s->options;
         job->step_estimate_ns = s->step_estimate_ns;
         job->pace = s->pace;

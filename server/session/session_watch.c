@@ -30,6 +30,10 @@ static void send_piece(td_watcher *w, td_wire *wire, tb_state *const *states, in
         response.certificates = td_wire_last_certificates(wire, states, count);
         response.n_certificates = (size_t)count;
     }
+    if (w->want.evaluations) {
+        response.evaluations = td_wire_evaluations(wire, states, count, w->want.dtype);
+        response.n_evaluations = (size_t)count;
+    }
     response.worlds = worlds;
     response.n_worlds = worlds != NULL ? (size_t)count : 0;
     response.time_us = td_clock_utc_us(&w->session->all->server->clock);
@@ -124,6 +128,43 @@ void td_session_publish_last(td_session *s)
     pthread_mutex_lock(&s->mutex);
     for (td_watcher *w = s->watchers; w != NULL; w = w->next) w->unsent = 0;
     pthread_mutex_unlock(&s->mutex);
+}
+
+/* ---- evaluations ---- */
+
+/* Memory of the evaluations that a session keeps, and that one world keeps. */
+static const size_t SESSION_EVALUATION_BYTES = 64 << 20, WORLD_EVALUATION_BYTES = 16 << 20;
+
+/* Marks the worlds whose evaluations are watched; their number. */
+static int32_t mark_watched(td_session *s, uint8_t *watched)
+{
+    int32_t count = 0;
+    pthread_mutex_lock(&s->mutex);
+    for (const td_watcher *w = s->watchers; w != NULL; w = w->next) {
+        const int32_t worlds = w->worlds != NULL ? w->number_of_worlds : s->worlds;
+        for (int32_t i = 0; w->want.evaluations && i < worlds; i++) {
+            uint8_t *mark = &watched[w->worlds != NULL ? w->worlds[i] : i];
+            count += *mark == 0;
+            *mark = 1;
+        }
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return count;
+}
+
+void td_session_keep_evaluations(td_session *s)
+{
+    if (atomic_load(&s->evaluation_watchers) == 0 && !s->keeps_evaluations) return;
+    uint8_t *watched = calloc((size_t)s->worlds, sizeof *watched);
+    if (watched == NULL) return; /* as they were */
+    const int32_t count = mark_watched(s, watched);
+    size_t bytes = count > 0 ? SESSION_EVALUATION_BYTES / (size_t)count : 0;
+    if (bytes > WORLD_EVALUATION_BYTES) bytes = WORLD_EVALUATION_BYTES;
+    tb_error ignored; /* a world without memory keeps none */
+    for (int32_t w = 0; w < s->worlds; w++)
+        tb_state_keep_evaluations(s->states[w], watched[w] ? bytes : 0, &ignored);
+    s->keeps_evaluations = count > 0;
+    free(watched);
 }
 
 /* ---- flushing ---- */
@@ -240,6 +281,7 @@ void td_session_tell(td_session *s, Tribo__V1__SessionEvent event, const char *m
     if (last) {
         s->watchers = NULL;
         s->number_of_watchers = 0;
+        atomic_store(&s->evaluation_watchers, 0);
         for (td_watcher *w = list; w != NULL; w = w->next) w->listed = false;
     } else {
         /* a call takes a message without waiting and without calling back */
@@ -256,10 +298,27 @@ void td_session_tell(td_session *s, Tribo__V1__SessionEvent event, const char *m
 
 /* ---- coming and going ---- */
 
+/* Evaluations are of few worlds, by the one scheme that has them. */
+static tb_status check_evaluations(const td_watcher *w, int32_t worlds, tb_error *error)
+{
+    enum { MOST_WORLDS = 16 };
+    if (!w->want.evaluations) return TB_OK;
+    if (w->session->options.scheme != TB_SCHEME_VOLUME)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "evaluations",
+                             "evaluations: the session does not step by the volume law");
+    if (worlds > MOST_WORLDS)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "evaluations",
+                             "evaluations of %d worlds, at most %d are given; choose some by "
+                             "`worlds`",
+                             (int)worlds, (int)MOST_WORLDS);
+    return TB_OK;
+}
+
 tb_status td_watcher_choose(td_watcher *w, const int32_t *worlds, size_t count, tb_error *error)
 {
     const int32_t all = w->session->worlds;
-    if (count == 0) return TB_OK;
+    const tb_status status = check_evaluations(w, count == 0 ? all : (int32_t)count, error);
+    if (status != TB_OK || count == 0) return status;
     for (size_t i = 0; i < count; i++)
         if (worlds[i] < 0 || worlds[i] >= all || (i > 0 && worlds[i] <= worlds[i - 1]))
             return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds",
@@ -288,6 +347,7 @@ tb_status td_watcher_add(td_watcher *w, tb_error *error)
         w->next = s->watchers;
         s->watchers = w;
         s->number_of_watchers++;
+        if (w->want.evaluations) atomic_fetch_add(&s->evaluation_watchers, 1);
         atomic_fetch_add(&s->all->watching, 1);
     }
     pthread_mutex_unlock(&s->mutex);
@@ -305,6 +365,7 @@ void td_watcher_remove(td_watcher *w)
         while (*link != w) link = &(*link)->next;
         *link = w->next;
         s->number_of_watchers--;
+        if (w->want.evaluations) atomic_fetch_sub(&s->evaluation_watchers, 1);
         w->listed = false;
         atomic_fetch_sub(&s->all->watching, 1);
     }

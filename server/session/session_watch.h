@@ -22,7 +22,8 @@ struct td_watcher {
     bool listed;
 };
 
-/* Chooses its worlds. INVALID_ARGUMENT if they are not ascending worlds of the session. */
+/* Chooses its worlds. INVALID_ARGUMENT if they are not ascending worlds of the session, or if evaluations
+ * are wanted that it cannot have. */
 tb_status td_watcher_choose(td_watcher *, const int32_t *worlds, size_t count, tb_error *);
 /* Lists it and has the present state sent. NOT_FOUND if the session has ended. */
 tb_status td_watcher_add(td_watcher *, tb_error *);

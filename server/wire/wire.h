@@ -55,7 +55,8 @@ Tribo__V1__Outcome td_wire_outcome(tb_status);
 
 /* The parts of a state that an answer holds. */
 typedef struct td_wire_want {
-    bool state, controls, contacts, bodies, poses, forces, arrays, pairs, sensors, surfaces;
+    bool state, controls, contacts, bodies, poses, forces, arrays, pairs, sensors, surfaces,
+        evaluations;
     Tribo__V1__DataType dtype; /* FLOAT64 or FLOAT32 */
     double dt;                 /* s, of a step: a force is an impulse over it */
 } td_wire_want;
@@ -68,6 +69,11 @@ Tribo__V1__State *td_wire_state(td_wire *, tb_state *const *states, int32_t worl
 /* The contacts of each world's last step. */
 Tribo__V1__Contacts **td_wire_contacts(td_wire *, tb_state *const *states, int32_t worlds,
                                        td_wire_want);
+/* The evaluations that each world keeps of its last step; and their approximate bytes in a world, with
+ * `number` bytes a number. */
+Tribo__V1__Evaluations **td_wire_evaluations(td_wire *, tb_state *const *states, int32_t worlds,
+                                             Tribo__V1__DataType);
+size_t td_wire_evaluations_bytes(const tb_state *, size_t number);
 Tribo__V1__ContactStatus td_wire_contact_status(tb_contact_status);
 /* One side of a pair of contacts. */
 typedef struct td_wire_side {

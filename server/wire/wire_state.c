@@ -427,5 +427,6 @@ size_t td_wire_world_bytes(const tb_state *state, td_wire_want want)
     if (soft != NULL) bytes += SOFT_CERTIFICATE;
     if (soft != NULL && want.surfaces) bytes += tb_soft_world_surface_bytes(soft, number);
     if (want.forces) bytes += (size_t)(counts.actuators + counts.joints) * sizeof(double);
+    if (want.evaluations) bytes += td_wire_evaluations_bytes(state, number);
     return bytes;
 }

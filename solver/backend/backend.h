@@ -20,7 +20,7 @@ struct tb_row_run;
 struct tb_row_outcome;
 struct tb_traversal;
 
-enum { TB_BACKEND_ABI = 18 };
+enum { TB_BACKEND_ABI = 19 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const

@@ -231,6 +231,70 @@ static bool ball_plane(tb_penalty *p, const tb_near_pair *pair, bool ball_first)
     return apply(p, pair, &part, NULL, relative_velocity(p, pair, part.centroid));
 }
 
+/* ---- evaluations kept for viewers ---- */
+
+/* Faces of the last overlap as triangles, which share the normal forces of the contacts that were
+ * made of its parts, from `first` on. A part's area vector is the sum of its triangles' ones. */
+static void keep_triangles(tb_penalty *p, int32_t first)
+{
+    const tb_overlaps_found *f = &p->found;
+    for (int32_t i = 0; i < f->number_of_faces; i++) {
+        const tb_overlap_face *face = &f->faces[i];
+        const int32_t number = first + f->fragments[face->fragment].number;
+        const tb_law_contact *contact = &p->contacts[number];
+        const double area = tb_v3_length(contact->part.area);
+        const tb_vec3 *v = f->vertices + face->vertex;
+        for (int32_t k = 1; k + 1 < face->number_of_vertices; k++) {
+            tb_evaluation_triangle *made = tb_kept_triangle(p->state->kept);
+            if (!made) return;
+            const tb_vec3 twice = tb_v3_cross(tb_v3_sub(v[k], v[0]), tb_v3_sub(v[k + 1], v[0]));
+            made->contact = number;
+            tb_v3_store(made->vertices[0], v[0]);
+            tb_v3_store(made->vertices[1], v[k]);
+            tb_v3_store(made->vertices[2], v[k + 1]);
+            if (area > 0)
+                tb_v3_store(made->force,
+                            tb_v3_scale(twice, -0.5 * contact->push.normal_force / area));
+        }
+    }
+}
+
+static void keep_contact(const tb_penalty *p, const tb_law_contact *x, tb_evaluation_contact *made)
+{
+    const tb_vec3 away = tb_v3_normalize(x->part.area, tb_v3(0, 0, 1));
+    made->shape_a = p->shapes[x->a].shape;
+    made->shape_b = p->shapes[x->b].shape;
+    made->volume = x->part.volume;
+    made->depth = x->part.depth;
+    tb_v3_store(made->centroid, x->part.centroid);
+    tb_v3_store(made->normal, tb_v3_negate(away));
+    tb_v3_store(made->force, tb_v3_negate(x->push.force));
+    tb_v3_store(made->torque, tb_v3_negate(x->push.torque));
+}
+
+/* Poses, boxes and contacts of the present evaluation; its triangles are kept as they are found. */
+static void keep_evaluation(const tb_penalty *p, tb_kept_evaluations *kept)
+{
+    double *pose = tb_kept_poses(kept), *box = tb_kept_boxes(kept);
+    for (int32_t b = 0; pose && b < p->state->model->number_of_bodies; b++, pose += 7) {
+        tb_v3_store(pose, p->poses[b].position);
+        tb_q_store(pose + 3, tb_q_from_matrix(&p->poses[b].rotation));
+    }
+    for (int32_t i = 0; box && i < p->number_of_shapes; i++)
+        if (!p->shapes[i].half_space) {
+            memcpy(box, p->boxes + 6 * i, 6 * sizeof *box);
+            box += 6;
+        }
+    for (int32_t i = 0; i < p->number_of_contacts; i++) {
+        tb_evaluation_contact *made = tb_kept_contact(kept);
+        if (!made) break;
+        keep_contact(p, &p->contacts[i], made);
+    }
+    tb_kept_end(kept);
+}
+
+/* ---- one evaluation ---- */
+
 static tb_status push_pair(tb_penalty *p, const tb_near_pair *pair, tb_error *error)
 {
     const tb_law_shape *a = &p->shapes[pair->a], *b = &p->shapes[pair->b];
@@ -246,12 +310,24 @@ static tb_status push_pair(tb_penalty *p, const tb_near_pair *pair, tb_error *er
             tb_solids_overlap(&p->solids[a->solid], &p->shape_poses[pair->a], &p->solids[b->solid],
                               &p->shape_poses[pair->b], !pair->constants.joined, &p->found, error);
         if (status != TB_OK) return status;
+        const int32_t first = p->number_of_contacts;
         for (int32_t i = 0; i < p->found.number_of_parts && fits; i++) {
             const tb_overlap_part part = p->found.parts[i];
             fits = apply(p, pair, &part, NULL, relative_velocity(p, pair, part.centroid));
         }
+        if (p->found.keeps_faces && fits) keep_triangles(p, first);
     }
     return fits ? TB_OK : tb_fail_memory(error, 0, "contacts");
+}
+
+void tb_penalty_begin_kept(const tb_penalty *p)
+{
+    int32_t bounded = 0;
+    if (!p->state->kept) return;
+    for (int32_t i = 0; i < p->number_of_shapes; i++)
+        if (!p->shapes[i].half_space) p->bounded_shapes[bounded++] = p->shapes[i].shape;
+    tb_kept_begin_step(p->state->kept, p->state->model->number_of_bodies, p->bounded_shapes,
+                       bounded);
 }
 
 tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error *error)
@@ -262,6 +338,9 @@ tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error
     place_shapes(p);
     if (!list_holds(p)) status = make_list(p, error);
     memset(p->wrenches, 0, 6 * (size_t)m->number_of_bodies * sizeof(double));
+    tb_kept_evaluations *kept = p->state->kept;
+    p->found.keeps_faces = kept != NULL;
+    if (kept) tb_kept_begin(kept, t);
     p->number_of_contacts = 0;
     p->power = 0;
     for (int32_t i = 0; i < p->number_of_pairs && status == TB_OK; i++) {
@@ -269,6 +348,7 @@ tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error
         if (tb_boxes_meet(p->boxes + 6 * pair->a, p->boxes + 6 * pair->b))
             status = push_pair(p, pair, error);
     }
+    if (kept && status == TB_OK) keep_evaluation(p, kept);
     return status;
 }
 

@@ -18,6 +18,7 @@ void tb_overlaps_found_free(tb_overlaps_found *found)
     free(found->fragments);
     free(found->vertices);
     free(found->seams);
+    free(found->faces);
     free(found->clip_block);
     memset(found, 0, sizeof *found);
 }
@@ -111,6 +112,31 @@ static int32_t seam_of(const meeting *m, const tb_piece *moved, const tb_piece *
     return tag < 0 ? m->fixed->cuts[fixed->face - tag - 1] : m->moved->cuts[moved->face + tag];
 }
 
+/* The faces of the next fragment that came from B. False if memory is refused. */
+static bool keep_faces(meeting *m, const tb_piece *moved, const tb_piece *fixed)
+{
+    tb_overlaps_found *f = m->found;
+    const tb_clip *c = &m->clip;
+    const tb_fragment *g = &f->fragments[f->number_of_fragments];
+    tb_overlap_face *grown = tb_grow(f->faces, f->number_of_faces + c->number_of_faces,
+                                     &f->face_capacity, sizeof *grown);
+    if (!grown) return false;
+    f->faces = grown;
+    for (int32_t k = 0; k < c->number_of_faces; k++) {
+        int32_t solid;
+        const int32_t cut = seam_of(m, moved, fixed, c->tags[k], &solid);
+        if (solid != 1) continue;
+        f->faces[f->number_of_faces++] =
+            (tb_overlap_face){.vertex = f->number_of_vertices,
+                              .number_of_vertices = c->starts[k + 1] - c->starts[k],
+                              .fragment = f->number_of_fragments,
+                              .cut = cut};
+        for (int32_t i = c->starts[k]; i < c->starts[k + 1]; i++)
+            f->vertices[f->number_of_vertices++] = f->vertices[g->vertex + c->loops[i]];
+    }
+    return true;
+}
+
 static bool keep_fragment(meeting *m, const tb_piece *moved, const tb_piece *fixed)
 {
     tb_overlaps_found *f = m->found;
@@ -131,6 +157,7 @@ static bool keep_fragment(meeting *m, const tb_piece *moved, const tb_piece *fix
     g->seam = f->number_of_seams;
     for (int32_t v = 0; v < c->number_of_vertices; v++)
         f->vertices[f->number_of_vertices++] = place(&m->home, c->vertices[v]);
+    if (f->keeps_faces && !keep_faces(m, moved, fixed)) return false;
     for (int32_t k = 0; k < c->number_of_faces; k++) {
         int32_t solid;
         const int32_t cut = seam_of(m, moved, fixed, c->tags[k], &solid);
@@ -271,8 +298,9 @@ static bool gather_parts(tb_overlaps_found *f)
         tb_vec3 first = tb_v3(0, 0, 0);
         *part = (tb_overlap_part){0};
         for (int32_t k = i; k < f->number_of_fragments; k++) {
-            const tb_fragment *g = &f->fragments[k];
+            tb_fragment *g = &f->fragments[k];
             if (g->part != i) continue;
+            g->number = f->number_of_parts - 1;
             part->volume += g->volume;
             first = tb_v3_add(first, g->first);
             part->area = tb_v3_add(part->area, g->area);
@@ -283,12 +311,101 @@ static bool gather_parts(tb_overlaps_found *f)
     return true;
 }
 
+/* ---- B's surface ---- */
+
+/* Twice the area vector of a polygon. */
+static tb_vec3 twice_area(const tb_vec3 *v, int32_t count)
+{
+    tb_vec3 sum = tb_v3(0, 0, 0);
+    for (int32_t i = 1; i + 1 < count; i++)
+        sum = tb_v3_add(sum, tb_v3_cross(tb_v3_sub(v[i], v[0]), tb_v3_sub(v[i + 1], v[0])));
+    return sum;
+}
+
+/* Appends the part of a polygon where `towards` has no negative product with x - at. */
+static bool cut_polygon(tb_overlaps_found *f, const tb_overlap_face *polygon, tb_vec3 at, tb_vec3 towards,
+                        tb_overlap_face *part)
+{
+    const int32_t count = polygon->number_of_vertices;
+    tb_vec3 *grown = tb_grow(f->vertices, f->number_of_vertices + 2 * count, &f->vertex_capacity,
+                             sizeof *grown);
+    if (!grown) return false;
+    f->vertices = grown;
+    const tb_vec3 *v = f->vertices + polygon->vertex;
+    *part = *polygon;
+    part->vertex = f->number_of_vertices;
+    for (int32_t i = 0; i < count; i++) {
+        const tb_vec3 a = v[i], b = v[i + 1 == count ? 0 : i + 1];
+        const double da = tb_v3_dot(towards, tb_v3_sub(a, at));
+        const double db = tb_v3_dot(towards, tb_v3_sub(b, at));
+        if (da >= 0) f->vertices[f->number_of_vertices++] = a;
+        if ((da > 0 && db < 0) || (da < 0 && db > 0))
+            f->vertices[f->number_of_vertices++] = tb_v3_lerp(a, b, da / (da - db));
+    }
+    part->number_of_vertices = f->number_of_vertices - part->vertex;
+    return true;
+}
+
+/* Appends the parts of a polygon that no face from `next` on covers from the other side of its inner plane:
+ * B's surface. Polygons of less than `least` area (m^2, twice) are rounding. */
+static bool open_polygon(tb_overlaps_found *f, tb_overlap_face polygon, int32_t next, int32_t faces,
+                         double least)
+{
+    if (polygon.number_of_vertices < 3 ||
+        !(tb_v3_length(twice_area(f->vertices + polygon.vertex, polygon.number_of_vertices)) >
+          least))
+        return true;
+    for (int32_t i = next; i < faces && polygon.cut != 0; i++) {
+        const tb_overlap_face q = f->faces[i];
+        if (q.cut != -polygon.cut ||
+            f->fragments[q.fragment].part != f->fragments[polygon.fragment].part ||
+            !share_area(f->vertices + polygon.vertex, polygon.number_of_vertices,
+                        f->vertices + q.vertex, q.number_of_vertices))
+            continue;
+        const tb_vec3 normal = twice_area(f->vertices + q.vertex, q.number_of_vertices);
+        for (int32_t k = 0; k < q.number_of_vertices; k++) {
+            const tb_vec3 at = f->vertices[q.vertex + k];
+            const tb_vec3 to = f->vertices[q.vertex + (k + 1 == q.number_of_vertices ? 0 : k + 1)];
+            const tb_vec3 inward = tb_v3_cross(normal, tb_v3_sub(to, at));
+            tb_overlap_face outside, inside;
+            if (!cut_polygon(f, &polygon, at, tb_v3_negate(inward), &outside) ||
+                !open_polygon(f, outside, i + 1, faces, least) ||
+                !cut_polygon(f, &polygon, at, inward, &inside))
+                return false;
+            polygon = inside;
+        }
+        return true; /* q covers the rest */
+    }
+    tb_overlap_face *grown =
+        tb_grow(f->faces, f->number_of_faces + 1, &f->face_capacity, sizeof *grown);
+    if (!grown) return false;
+    f->faces = grown;
+    f->faces[f->number_of_faces++] = polygon;
+    return true;
+}
+
+/* Leaves the polygons of B's surface of the faces that came from B. An inner plane of B may hold surface
+ * too, where no other piece lies behind it. */
+static bool open_faces(tb_overlaps_found *f)
+{
+    const int32_t faces = f->number_of_faces;
+    for (int32_t i = 0; i < faces; i++) {
+        const tb_overlap_face face = f->faces[i];
+        const tb_vec3 area = twice_area(f->vertices + face.vertex, face.number_of_vertices);
+        if (!open_polygon(f, face, 0, faces, 1e-12 * tb_v3_length(area))) return false;
+    }
+    f->number_of_faces -= faces;
+    if (f->number_of_faces > 0)
+        memmove(f->faces, f->faces + faces, (size_t)f->number_of_faces * sizeof *f->faces);
+    return true;
+}
+
 tb_status tb_solids_overlap(const tb_solid *a, const tb_pose *pose_a, const tb_solid *b,
                             const tb_pose *pose_b, bool split, tb_overlaps_found *found,
                             tb_error *error)
 {
     found->number_of_parts = found->number_of_fragments = 0;
-    found->number_of_vertices = found->number_of_seams = 0;
+    found->number_of_vertices = found->number_of_seams = found->number_of_faces = 0;
     /* the solid with planes alone stays, else the one with fewer pieces moves */
     const bool swapped =
         a->half_space || (!b->half_space && b->number_of_pieces < a->number_of_pieces);
@@ -306,5 +423,6 @@ tb_status tb_solids_overlap(const tb_solid *a, const tb_pose *pose_a, const tb_s
         join_fragments(found);
     else
         for (int32_t i = 0; i < found->number_of_fragments; i++) found->fragments[i].part = 0;
-    return gather_parts(found) ? TB_OK : tb_fail_memory(error, 0, "the overlap of two solids");
+    return gather_parts(found) && (!found->keeps_faces || open_faces(found))
+               ? TB_OK : tb_fail_memory(error, 0, "the overlap of two solids");
 }

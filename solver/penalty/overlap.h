@@ -25,7 +25,8 @@ typedef struct tb_fragment {
     tb_vec3 first, area;                /* see tb_clip_moments; the world's frame */
     int32_t vertex, number_of_vertices; /* in vertices */
     int32_t seam, number_of_seams;      /* in seams: faces on inner planes */
-    int32_t part;
+    int32_t part;                       /* the first fragment of its part */
+    int32_t number;                     /* of its part, in parts */
 } tb_fragment;
 
 /* A face of a fragment on an inner plane of one of the solids. */
@@ -34,6 +35,13 @@ typedef struct tb_seam {
     int32_t vertex, number_of_vertices;
     int32_t fragment;
 } tb_seam;
+
+/* A convex polygon of B's surface inside A. */
+typedef struct tb_overlap_face {
+    int32_t vertex, number_of_vertices; /* in vertices, counter-clockwise seen from outside of B */
+    int32_t fragment;
+    int32_t cut; /* 0, or the inner plane of B that the polygon lies on */
+} tb_overlap_face;
 
 /* Working memory and result; zeroed is empty. A warm one allocates nothing. */
 typedef struct tb_overlaps_found {
@@ -45,6 +53,9 @@ typedef struct tb_overlaps_found {
     int32_t number_of_vertices, vertex_capacity;
     tb_seam *seams;
     int32_t number_of_seams, seam_capacity;
+    bool keeps_faces; /* asked by the caller: faces below are filled */
+    tb_overlap_face *faces;
+    int32_t number_of_faces, face_capacity;
     void *clip_block;
     size_t clip_bytes;
 } tb_overlaps_found;

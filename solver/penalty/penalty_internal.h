@@ -10,6 +10,7 @@
 #include "penalty/penalty.h"
 #include "penalty/volume_law.h"
 #include "step/dynamics/dynamics.h"
+#include "step/evaluations.h"
 
 /* A shape as the law sees it. */
 typedef struct tb_law_shape {
@@ -62,6 +63,7 @@ struct tb_penalty {
     double *boxes, *near_boxes;      /* shapes x 6: lower, upper; world; at the list's making */
     double *bounded_boxes;           /* shapes x 6: near boxes of those that are no half-space */
     int32_t *bounded;                /* shapes: their numbers */
+    int32_t *bounded_shapes;         /* shapes: the model's numbers of those with boxes */
     tb_broad broad;
     double margin; /* m */
     bool listed;
@@ -90,6 +92,8 @@ tb_status tb_penalty_prepare(tb_penalty *p, const tb_state *state, tb_error *err
 
 /* Poses, velocities and contact forces at y = (q, u, ...), t after the step's start. */
 tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error *error);
+/* Starts the evaluations of a step of p->state, where it keeps them. */
+void tb_penalty_begin_kept(const tb_penalty *p);
 /* f(t, y) for tb_integrate; the context is the tb_penalty. */
 tb_status tb_penalty_slope(void *context, double t, const double *y, double *slope,
                            tb_error *error);

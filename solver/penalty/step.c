@@ -53,11 +53,12 @@ static tb_status take_arrays(tb_penalty *p, const tb_model *m, tb_error *error)
     p->near_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
     p->bounded_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
     p->bounded = TB_ARENA_ARRAY(arena, int32_t, shapes);
+    p->bounded_shapes = TB_ARENA_ARRAY(arena, int32_t, shapes);
     p->y = TB_ARENA_ARRAY(arena, double, p->size);
     p->scratch = TB_ARENA_ARRAY(arena, double, (size_t)TB_INTEGRATE_ARRAYS *(size_t)p->size);
     if (!p->poses || !p->linear || !p->angular || !p->com || !p->wrenches || !p->kinematic ||
         !p->shape_poses || !p->boxes || !p->near_boxes || !p->bounded_boxes || !p->bounded ||
-        !p->y || !p->scratch)
+        !p->bounded_shapes || !p->y || !p->scratch)
         return tb_fail_memory(error, 0, "a world by the volume law");
     return TB_OK;
 }
@@ -278,6 +279,7 @@ tb_status tb_penalty_take_steps(tb_penalty *p, tb_state *state, const tb_step_op
                                 tb_error *error)
 {
     memset(certificate, 0, sizeof *certificate);
+    tb_penalty_begin_kept(p);
     tb_status status = tb_penalty_evaluate(p, 0, steps->point, error);
     if (status != TB_OK) return status;
     status = finish(p, state, options, steps->dt, steps->steps, certificate, error);
@@ -303,6 +305,7 @@ tb_status tb_penalty_step(tb_state *state, const tb_step_options *options, tb_wo
     if (status != TB_OK) return status;
     const char *name = tb_penalty_integrator(options);
     tb_initial_value problem;
+    tb_penalty_begin_kept(p);
     status = integrate(p, options, name, &problem, error);
     if (status == TB_DIVERGED || (status == TB_OK && !is_finite(p)))
         return tb_state_freeze(state, certificate, error);

@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "step/dynamics/dynamics.h"
+#include "step/evaluations.h"
 #include "step/soft.h"
 #include "step/step.h"
 
@@ -152,6 +153,7 @@ void tb_state_destroy(tb_state *state)
     release_contacts(state->next_contacts);
     tb_variant_release(state->variant);
     tb_state_soft_destroy(state->soft);
+    tb_kept_destroy(state->kept);
     free(state);
 }
 
@@ -168,6 +170,7 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
     state->steps = 0;
     state->status = TB_OK;
     state->number_of_contacts = 0;
+    tb_kept_clear(state->kept);
     memcpy(state->q, m->q_reference, (size_t)m->number_of_coordinates * sizeof(double));
     for (int32_t k = 0; k < m->number_of_kinematic_bodies; k++) {
         const tb_model_body *body = &m->bodies[m->kinematic_bodies[k]];

@@ -46,5 +46,6 @@ def join_watched(pieces: Sequence[simulation_pb2.WatchResponse]) -> simulation_p
     _join_states(whole.state, [piece.state for piece in pieces])
     for piece in pieces[1:]:
         whole.contacts.extend(piece.contacts)
+        whole.evaluations.extend(piece.evaluations)
     whole.more = False
     return whole

@@ -160,17 +160,24 @@ class Session(SessionOf):
 
     @takes(requests.want)
     def watch(
-        self, *, minimum_interval: float = 0.0, **wanted: Unpack[WantArguments]
+        self,
+        *,
+        minimum_interval: float = 0.0,
+        evaluations: bool = False,
+        **wanted: Unpack[WantArguments],
     ) -> Iterator[simulation_pb2.WatchResponse]:
         """Follows a session stepped by other clients: its states, and events when it ends.
 
         Args:
             minimum_interval: s of wall time between states; 0: 1/30.
+            evaluations: every evaluation of the forces in the last step, with the contributions
+                of triangles; of sessions by the volume law.
         """
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
             want=requests.want(**wanted),
             minimum_interval=minimum_interval,
+            evaluations=evaluations,
         )
         pieces: list[simulation_pb2.WatchResponse] = []
         self.heartbeat()  # finds the session's replica
