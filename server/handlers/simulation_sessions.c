@@ -227,6 +227,7 @@ static void describe(listed *l)
     const bool idle = td_monotonic_ns() - atomic_load(&s->stepped_ns) > IDLE_NS;
     info->steps_per_second = idle ? 0 : atomic_load(&s->rate);
     info->recorded = atomic_load(&s->recorded);
+    info->scheme = (Tribo__V1__Scheme)((int)s->options.scheme + 1); /* 0 is UNSPECIFIED */
     pthread_mutex_lock(&s->mutex);
     info->watchers = s->number_of_watchers;
     pthread_mutex_unlock(&s->mutex);

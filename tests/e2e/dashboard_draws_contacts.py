@@ -33,6 +33,14 @@ SCENE = b"""<mujoco model="box"><worldbody>
 </worldbody>
 <actuator><motor name="drive" joint="axle" ctrlrange="-1 1"/></actuator></mujoco>"""
 
+#: A cube that rests on a floor by the volume law.
+CUBE = b"""<mujoco model="cube"><option timestep="0.001" gravity="0 0 -9.81"/><worldbody>
+  <geom name="floor" type="plane" size="2 2 0.1"/>
+  <body name="cube" pos="0 0 0.4999"><freejoint/>
+    <geom name="cube" type="box" size="0.5 0.5 0.5" density="1000"/></body>
+</worldbody></mujoco>"""
+CUBE_WEIGHT = 9810.0
+
 WEIGHT = 9.81
 FRAME = "tribodView?.frame()"
 
@@ -54,6 +62,22 @@ COLOURS = """(() => {
     sRGB(linear[3 * i + k]).toString(16).padStart(2, '0')).join(''));
 })()"""
 STICK, SLIP = "#2fae6b", "#f08a24"
+
+#: Vectors (m) of the lines over the bodies that have a colour, as written in a style sheet.
+LINES = """(colour => {
+  const { view } = tribodView;
+  const [{ geometry }] = view.scene.getObjectByName("overlays").children;
+  const { position, color } = geometry.attributes;
+  const sRGB = x => Math.round(255 * (x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055));
+  const named = i => '#' + [0, 1, 2].map(k =>
+    sRGB(color.array[3 * i + k]).toString(16).padStart(2, '0')).join('');
+  const found = [];
+  for (let i = 0; i < geometry.drawRange.count; i += 2)
+    if (named(i) === colour)
+      found.push([0, 1, 2].map(k => position.array[3 * i + 3 + k] - position.array[3 * i + k]));
+  return found;
+})"""
+TRIANGLE, SHARE, BOX = "#2f7fd0", "#e0782a", "#8c8a84"
 
 
 def check_arrows(report: Report, browser: Browser, session: tribo.Session) -> None:
@@ -190,6 +214,61 @@ def check_time(report: Report, browser: Browser) -> None:
     browser.wait("document.querySelectorAll('.timeline canvas').length >= 4")
 
 
+def toggle(browser: Browser, title: str) -> None:
+    """Presses a switch of the panel."""
+    browser.run(
+        "[...document.querySelectorAll('.toggles label')]"
+        f".find(l => l.textContent.trim() === '{title}').querySelector('input').click()"
+    )
+
+
+def check_evaluations(report: Report, browser: Browser, session: tribo.Session) -> None:
+    """The evaluations of a step by the volume law: triangles and their shares, boxes, back and forth.
+
+    They are asked for, and kept by steps, only while a page draws them.
+    """
+    session.step(4000)
+    browser.wait(f"{FRAME}?.steps === 4000")
+    report.equal(browser.run(f"{FRAME}.evaluations.length"), 0, "evaluations that nobody asked for")
+    report.check(not browser.run("!!document.querySelector('[data-evaluations]')"), "no slider")
+    toggle(browser, "contributions of triangles")
+    toggle(browser, "bounding boxes")
+    # the page opens another stream; its steps have evaluations from then on
+    for _ in range(200):
+        session.step()
+        if browser.run(f"{FRAME}?.evaluations.length ?? 0"):
+            break
+        time.sleep(0.05)
+    report.equal(browser.run(f"{FRAME}.evaluations.length"), 4, "evaluations of a step of rkfix4")
+    browser.wait(f"{LINES}('{SHARE}').length > 0")
+    steps = session.state().steps
+    browser.wait(f"{FRAME}.steps === {steps}")
+    shares, scale = browser.run(f"[{LINES}('{SHARE}'), tribodView.view.arrowScale]")
+    total = [sum(line[axis] for line in shares) / scale for axis in range(3)]
+    report.check(abs(total[2] / CUBE_WEIGHT - 1) < 2e-3, f"shares of triangles: {total} N")
+    report.check(math.hypot(total[0], total[1]) < 1, f"and straight up: {total} N")
+    edges = browser.run(f"{LINES}('{TRIANGLE}')")
+    report.equal(len(edges), 3 * len(shares), "three edges a triangle")
+    longest = max(math.dist(edge, (0, 0, 0)) for edge in edges)
+    report.check(abs(longest - math.sqrt(2)) < 1e-3, f"diagonal of the cube's bottom: {longest} m")
+    # twelve edges of the shape's own box, and twelve of the one along the axes
+    report.equal(len(browser.run(f"{LINES}('{BOX}')")), 24, "edges of boxes")
+    slider = "document.querySelector('[data-evaluations] input')"
+    browser.run(
+        f"(() => {{ {slider}.value = 0;"
+        f" {slider}.dispatchEvent(new Event('input', {{ bubbles: true }})); }})()"
+    )
+    browser.wait("document.querySelector('[data-evaluations]').innerText.includes('1, at 0 ms')")
+    poses = browser.run(f"[...{FRAME}.poses]")
+    first = browser.run(f"[...{FRAME}.evaluations[0].poses]")
+    report.check(all(abs(a - b) < 1e-7 for a, b in zip(poses, first)), "the first one is drawn")
+    check_axe(report, browser, "evaluations of a step")
+    browser.picture(BUILD / "screenshots/live-evaluations.png")
+    toggle(browser, "contributions of triangles")
+    toggle(browser, "bounding boxes")
+    browser.wait(f"{LINES}('{TRIANGLE}').length === 0")
+
+
 def take(browser: Browser, title: str, pattern: str) -> bytes:
     """A download, when it is complete."""
     browser.click(f'[data-download="{title}"]')
@@ -252,6 +331,13 @@ def run(report: Report, folder: Path) -> None:
             browser.wait(f"{FRAME}.worlds.length === 64 && {FRAME}.contacts.length === 64")
             browser.wait("tribodView.view.scene.getObjectByName('contact points').count === 256")
             browser.picture(BUILD / "screenshots/live-64.png")
+        with report.case("evaluations"):
+            soft = client.create_session(
+                client.load(CUBE, name="cube.xml"), options=tribo.StepOptions(scheme="volume")
+            )
+            soft.step()
+            browser.open(f"http://{daemon.http}/#/live/{soft.id}")
+            check_evaluations(report, browser, soft)
         report.equal(browser.problems, [], "what the console says")
 
 

@@ -1,5 +1,6 @@
-"""Watch gives every evaluation of a step by the volume law: forces, torques, centroids, boxes and the
-contributions of triangles. Steps keep them only while a watcher asks, and their bytes do not change."""
+"""Watch gives every evaluation of a step by the volume law: forces, torques, centroids, boxes and
+the contributions of triangles. Steps keep them only while a watcher asks, and their bytes do not
+change."""
 
 from __future__ import annotations
 

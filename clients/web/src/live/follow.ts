@@ -21,6 +21,8 @@ export interface Wish {
   session: string;
   /** Indices of the worlds; empty: all. */
   worlds: readonly number[];
+  /** Whether every evaluation of the forces is wanted: the session steps by the volume law. */
+  evaluations: boolean;
   /** Frames per second, at most. */
   rate: number;
 }
@@ -38,6 +40,7 @@ async function readStream(wish: Wish, listener: Listener, signal: AbortSignal): 
       worlds: [...wish.worlds],
       minimumInterval: 1 / wish.rate,
       certificates: true,
+      evaluations: wish.evaluations,
       want: { poses: true, contacts: true, forces: true },
     },
     { signal },

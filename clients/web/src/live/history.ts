@@ -6,7 +6,11 @@ const LIMIT = 8 << 20;
 
 function weight(frame: Frame): number {
   const contacts = frame.contacts.reduce((sum, set) => sum + 16 * set.count, 0);
-  return frame.poses.length + contacts + 64;
+  const evaluations = frame.evaluations.reduce(
+    (sum, e) => sum + e.poses.length + e.boxes.length + 20 * e.contacts.count + e.triangles.length + e.shares.length,
+    0,
+  );
+  return frame.poses.length + contacts + evaluations + 64;
 }
 
 export class History {

@@ -8,6 +8,7 @@ export interface Options {
   boxes: boolean;
   centroids: boolean;
   torques: boolean;
+  triangles: boolean;
   joints: boolean;
   inertia: boolean;
   wireframe: boolean;
@@ -16,6 +17,8 @@ export interface Options {
   follow: boolean;
   /** m/N; of arrows; 0: one that fits the first forces */
   scale: number;
+  /** The drawn evaluation of a step by the volume law; -1: the state that the step ended with. */
+  evaluation: number;
   /** of contact points, as a factor of the size that fits the scene */
   pointSize: number;
 }
@@ -32,6 +35,7 @@ export const TOGGLES: readonly (readonly [Toggle, string])[] = [
   ["boxes", "bounding boxes"],
   ["centroids", "centroids"],
   ["torques", "net force and torque"],
+  ["triangles", "contributions of triangles"],
   ["joints", "joint axes"],
   ["inertia", "inertia"],
   ["wireframe", "wireframe"],
@@ -48,6 +52,7 @@ const DEFAULTS: Options = {
   boxes: false,
   centroids: false,
   torques: false,
+  triangles: false,
   joints: false,
   inertia: false,
   wireframe: false,
@@ -55,6 +60,7 @@ const DEFAULTS: Options = {
   shadows: true,
   follow: false,
   scale: 0,
+  evaluation: -1,
   pointSize: 1,
 };
 

@@ -1,5 +1,5 @@
 // Lines over the bodies of the first shown world: bounding boxes, joint axes, inertia, centroids,
-// frames, and the net force and torque of a body's contacts about its centre of mass (the debug
+// frames, contributions of triangles to forces, and the net force and torque of a body's contacts about its centre of mass (the debug
 // views of Göteman and Roxling 6.7).
 import {
   BufferAttribute,
@@ -16,7 +16,7 @@ import {
 import { type GetSceneResponse, type ShapeInfo, ShapeType } from "../../generated/tribo/v1/simulation_pb";
 import { numbers } from "../wire/arrays";
 import { type Offsets, poseMatrix } from "./bodies";
-import type { Frame } from "./frame";
+import { type Evaluated, evaluationAt, type Frame } from "./frame";
 import type { Assets } from "./geometry";
 
 export interface OverlayOptions {
@@ -25,6 +25,8 @@ export interface OverlayOptions {
   inertia: boolean;
   centroids: boolean;
   torques: boolean;
+  triangles: boolean;
+  evaluation: number; // -1: the last one
   size: number; // m, of marks
   scale: number; // m/N
 }
@@ -35,6 +37,8 @@ const INERTIA = new Color("#3a9aa8");
 const CENTROID = new Color("#d8413a");
 const TORQUE = new Color("#c2459a");
 const FORCE = new Color("#d8413a");
+const TRIANGLE = new Color("#2f7fd0");
+const SHARE = new Color("#e0782a");
 const FIRST_CAPACITY = 2048;
 
 type Bounds = readonly [Vector3, Vector3];
@@ -194,9 +198,39 @@ export class Overlays extends Group {
     }
   }
 
+  /** Triangles of the overlaps with their shares of the normal force; and of the same evaluation the boxes
+   * along the axes, centroids of overlaps and torques of contacts. */
+  private evaluation(e: Evaluated, offset: readonly [number, number], options: OverlayOptions): void {
+    const at = (from: Evaluated["boxes"], k: number, into: Vector3) =>
+      into.set((from[k] ?? 0) + offset[0], (from[k + 1] ?? 0) + offset[1], from[k + 2] ?? 0);
+    for (let k = 0; k + 5 < e.boxes.length && options.boxes; k += 6)
+      this.box([at(e.boxes, k, arm).clone(), at(e.boxes, k + 3, arm).clone()], local.identity(), BOX);
+    for (let i = 0; i < e.contacts.count; i++) {
+      at(e.contacts.positions, 3 * i, corner);
+      if (options.centroids) this.cross(corner, options.size, CENTROID);
+      if (!options.torques) continue;
+      torque.set(e.torques[3 * i] ?? 0, e.torques[3 * i + 1] ?? 0, e.torques[3 * i + 2] ?? 0);
+      this.line(corner, a.copy(corner).addScaledVector(torque, 10 * options.scale), TORQUE);
+    }
+    for (let i = 0; 9 * i + 8 < e.triangles.length && options.triangles; i++) {
+      corner.set(0, 0, 0);
+      for (let k = 0; k < 3; k++) {
+        at(e.triangles, 9 * i + 3 * k, a);
+        at(e.triangles, 9 * i + 3 * ((k + 1) % 3), b);
+        this.line(a, b, TRIANGLE);
+        corner.addScaledVector(a, 1 / 3);
+      }
+      force.set(e.shares[3 * i] ?? 0, e.shares[3 * i + 1] ?? 0, e.shares[3 * i + 2] ?? 0);
+      this.line(corner, a.copy(corner).addScaledVector(force, options.scale), SHARE);
+    }
+  }
+
   show(frame: Frame, offsets: Offsets, options: OverlayOptions): void {
     const offset = offsets[0] ?? [0, 0];
-    const needed = 40 * (this.scene.shapeInfos.length + this.scene.bodies.length + this.scene.joints.length);
+    const evaluation = evaluationAt(frame, options.evaluation);
+    const needed =
+      40 * (this.scene.shapeInfos.length + this.scene.bodies.length + this.scene.joints.length) +
+      (evaluation ? 4 * evaluation.boxes.length + 8 * evaluation.contacts.count + evaluation.triangles.length : 0);
     if (needed > this.capacity) {
       this.remove(this.lines);
       this.lines.geometry.dispose();
@@ -204,6 +238,7 @@ export class Overlays extends Group {
       this.lines = this.make();
     }
     this.used = 0;
+    if (evaluation) this.evaluation(evaluation, offset, options);
     for (let i = 1; i < this.scene.bodies.length; i++) this.body(frame, i, offset, options);
     this.scene.shapeInfos.forEach((shape, i) => {
       const box = this.boxes[i];

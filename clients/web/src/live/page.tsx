@@ -1,6 +1,7 @@
 // The page of one session that is stepped now, here or by a program.
 import { useEffect, useRef, useState } from "preact/hooks";
 
+import { Scheme } from "../../generated/tribo/v1/common_pb";
 import { short } from "../format";
 import { Failure } from "../parts/failure";
 import { Page } from "../parts/page";
@@ -24,15 +25,18 @@ const SLOWEST = 2;
 
 interface Choice {
   worlds: readonly number[];
+  /** Whether evaluations of steps are asked for. */
+  evaluations: boolean;
   rate: number;
 }
 
 /** The worlds and the rate that the address names. */
-function choiceOf(query: URLSearchParams, worlds: number): Choice {
+function choiceOf(query: URLSearchParams, worlds: number, evaluations: boolean): Choice {
   const text = query.get("world") ?? "0";
   const rate = Number(query.get("rate") ?? "60");
   const all = Array.from({ length: Math.min(worlds, MOST_WORLDS) }, (_, i) => i);
-  return { worlds: text === "all" ? all : [Math.min(Number(text) || 0, worlds - 1)], rate };
+  const chosen = text === "all" ? all : [Math.min(Number(text) || 0, worlds - 1)];
+  return { worlds: chosen, evaluations: evaluations && chosen.length === 1, rate };
 }
 
 /** Frames of the session. All go into the history; the newest is shown once for each frame of the
@@ -44,7 +48,8 @@ function useFrames(session: string, choice: Choice) {
   const [limit, setLimit] = useState(Infinity);
   const now = useCell(epoch);
   const rate = Math.min(choice.rate, limit);
-  const wish = `${session} ${choice.worlds.join()} ${String(rate)}`;
+  const { evaluations } = choice;
+  const wish = `${session} ${choice.worlds.join()} ${String(evaluations)} ${String(rate)}`;
   useEffect(() => {
     history.current = new History();
     setNewest(undefined);
@@ -59,7 +64,7 @@ function useFrames(session: string, choice: Choice) {
       if (latest && backlog.behind(latest.sent)) setLimit(Math.max(SLOWEST, rate / 2));
     };
     const stop = follow(
-      { session, worlds: choice.worlds, rate },
+      { session, worlds: choice.worlds, evaluations, rate },
       {
         frame(frame) {
           history.current.add(frame);
@@ -123,11 +128,18 @@ function Choices({ worlds, choice }: { worlds: number; choice: Choice }) {
   );
 }
 
-function Following(props: { session: string; worlds: number; data: Awaited<ReturnType<typeof fetchScene>> }) {
-  const { session, worlds, data } = props;
+function Following(props: {
+  session: string;
+  worlds: number;
+  /** Whether its steps have evaluations: it steps by the volume law. */
+  evaluated: boolean;
+  data: Awaited<ReturnType<typeof fetchScene>>;
+}) {
+  const { session, worlds, evaluated, data } = props;
+  const [asked, setAsked] = useState(false);
   const { query } = useCell(route);
   const who = useCell(caller);
-  const choice = choiceOf(query, worlds);
+  const choice = choiceOf(query, worlds, evaluated && asked);
   const { history, newest, note } = useFrames(session, choice);
   return (
     <Viewer
@@ -138,6 +150,7 @@ function Following(props: { session: string; worlds: number; data: Awaited<Retur
       note={note}
       name={`session-${short(session)}`}
       live={true}
+      asks={setAsked}
     >
       <Choices worlds={worlds} choice={choice} />
       {allows(who.scope, "run") && <Drive session={session} scene={data.scene} controls={[]} />}
@@ -168,6 +181,7 @@ export function Live() {
         <Following
           session={data.session.sessionId}
           worlds={data.session.worlds}
+          evaluated={data.session.scheme === Scheme.VOLUME}
           data={data.scene}
         />
       )}

@@ -6,6 +6,8 @@ import { word } from "../format";
 
 interface Props {
   options: Options;
+  /** Times (s) of the evaluations that may be chosen; empty: none are known. */
+  evaluations: readonly number[];
   change(options: Options): void;
 }
 
@@ -30,7 +32,32 @@ function Decades(props: { label: string; value: number; least: number; most: num
   );
 }
 
-export function Panel({ options, change }: Props) {
+/** Chooses the evaluation of the step that is drawn. */
+function Evaluations({ options, evaluations, change }: Props) {
+  const last = evaluations.length - 1;
+  const chosen = Math.min(options.evaluation, last);
+  const time = evaluations[chosen];
+  const text = time === undefined ? "end of step" : `${String(chosen + 1)}, at ${String(Number((1e3 * time).toPrecision(3)))} ms`;
+  return (
+    <label class="slider" data-evaluations={evaluations.length}>
+      evaluation
+      <input
+        type="range"
+        min={-1}
+        max={last}
+        step={1}
+        value={chosen}
+        aria-valuetext={text}
+        onInput={(event) => {
+          change({ ...options, evaluation: Number(event.currentTarget.value) });
+        }}
+      />
+      <output>{text}</output>
+    </label>
+  );
+}
+
+export function Panel({ options, evaluations, change }: Props) {
   const toggle = (name: Toggle) => {
     change({ ...options, [name]: !options[name] });
   };
@@ -51,6 +78,9 @@ export function Panel({ options, change }: Props) {
           </label>
         ))}
       </div>
+      {evaluations.length > 0 && (
+        <Evaluations options={options} evaluations={evaluations} change={change} />
+      )}
       <Decades
         label="arrows, m/N"
         value={options.scale}

@@ -63,6 +63,7 @@ function framesOf(from: GetRecordingResponse): Frame[] {
       actuatorForces: NOTHING,
       limitForces: NOTHING,
       controls: NOTHING,
+      evaluations: [],
       certificates: [
         create(CertificateSchema, {
           time,

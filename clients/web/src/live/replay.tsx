@@ -30,6 +30,7 @@ function frameOfGrasp(from: GraspFrame): Frame {
     limitForces: numbers(state?.limitForces),
     controls: numbers(state?.controls),
     certificates: certificate ? [certificate] : [],
+    evaluations: [],
     sent: 0,
   };
 }

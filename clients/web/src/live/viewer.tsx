@@ -8,7 +8,7 @@ import { route, setQuery } from "../route";
 import type { Picked } from "./bodies";
 import { useCalm } from "./calm";
 import { csvOf, gltfOf, save } from "./export";
-import type { Frame } from "./frame";
+import { atEvaluation, type Frame } from "./frame";
 import type { History } from "./history";
 import { keepOptions, loadOptions, type Options } from "./options";
 import { Panel } from "./panel";
@@ -35,7 +35,13 @@ interface Props {
   /** Name of files. */
   name: string;
   live: boolean;
+  /** Called with whether the choice of drawn items needs the evaluations of a step. */
+  asks?(evaluations: boolean): void;
   children?: ComponentChildren;
+}
+
+function wantsEvaluations(options: Options): boolean {
+  return options.triangles;
 }
 
 function startTime(): number | undefined {
@@ -96,10 +102,14 @@ export function Viewer(props: Props) {
   const [contact, setContact] = useState<ContactKey>();
   const [at, setAt] = useState(startTime);
   const [fitted, setFitted] = useState(0);
-  const frame =
+  const ended =
     at === undefined
       ? (newest ?? history.frames[live ? history.frames.length - 1 : 0])
       : (history.frames[history.indexAt(at)] ?? newest);
+  const frame = useMemo(
+    () => ended && atEvaluation(ended, options.evaluation),
+    [ended, options.evaluation],
+  );
   const wait = view?.pace.slow ? SLOW_CURVES_MS : CURVES_MS;
   const curves = useCalm(newest ?? history.frames.length, wait);
   const told = useCalm(frame, live && at === undefined ? TEXT_MS : 0);
@@ -112,8 +122,12 @@ export function Viewer(props: Props) {
   const change = (next: Options) => {
     const own = next.scale === scale ? options.scale : next.scale;
     setOptions({ ...next, scale: own });
-    keepOptions({ ...next, scale: 0 });
+    keepOptions({ ...next, scale: 0, evaluation: -1 });
+    props.asks?.(wantsEvaluations(next));
   };
+  useEffect(() => {
+    props.asks?.(wantsEvaluations(options));
+  }, []);
   const hit = (found: Hit) => {
     setBody(found.body);
     const set = found.contact && frame?.contacts[found.contact.world];
@@ -171,7 +185,11 @@ export function Viewer(props: Props) {
         {frame && contact && <PickedContact scene={data.scene} frame={frame} contact={contact} />}
         {frame && body && <PickedBody scene={data.scene} frame={frame} picked={body} />}
         {props.children}
-        <Panel options={shown} change={change} />
+        <Panel
+          options={shown}
+          evaluations={frame?.evaluations.map((e) => e.time) ?? []}
+          change={change}
+        />
         <Downloads {...props} view={view} frame={frame} />
       </div>
     </div>
