@@ -95,7 +95,7 @@ struct td_session {
     td_watcher *watchers;
     int32_t number_of_watchers;
     atomic_int evaluation_watchers; /* those of evaluations; read without the mutex */
-    bool flushing; /* the flush job is queued */
+    bool flushing;                  /* the flush job is queued */
 
     /* accepted steps that have not ended: their number, and the expected time including their
      * wait */

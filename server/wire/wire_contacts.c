@@ -122,10 +122,12 @@ static Tribo__V1__Array *column(td_wire *wire, const void *records, size_t size,
 {
     const bool narrow = dtype == TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
     const size_t width = (size_t)(columns > 0 ? columns : 1);
-    char *made = td_wire_take(wire, (size_t)rows * width * (narrow ? sizeof(float) : sizeof(double)));
+    char *made =
+        td_wire_take(wire, (size_t)rows * width * (narrow ? sizeof(float) : sizeof(double)));
     if (made == NULL) return NULL;
     for (int64_t r = 0; r < rows; r++) {
-        const double *from = (const double *)(const void *)((const char *)records + (size_t)r * size);
+        const double *from =
+            (const double *)(const void *)((const char *)records + (size_t)r * size);
         for (size_t k = 0; k < width; k++) {
             const size_t at = (size_t)r * width + k;
             if (narrow)

@@ -323,12 +323,12 @@ static tb_vec3 twice_area(const tb_vec3 *v, int32_t count)
 }
 
 /* Appends the part of a polygon where `towards` has no negative product with x - at. */
-static bool cut_polygon(tb_overlaps_found *f, const tb_overlap_face *polygon, tb_vec3 at, tb_vec3 towards,
-                        tb_overlap_face *part)
+static bool cut_polygon(tb_overlaps_found *f, const tb_overlap_face *polygon, tb_vec3 at,
+                        tb_vec3 towards, tb_overlap_face *part)
 {
     const int32_t count = polygon->number_of_vertices;
-    tb_vec3 *grown = tb_grow(f->vertices, f->number_of_vertices + 2 * count, &f->vertex_capacity,
-                             sizeof *grown);
+    tb_vec3 *grown =
+        tb_grow(f->vertices, f->number_of_vertices + 2 * count, &f->vertex_capacity, sizeof *grown);
     if (!grown) return false;
     f->vertices = grown;
     const tb_vec3 *v = f->vertices + polygon->vertex;
@@ -424,5 +424,6 @@ tb_status tb_solids_overlap(const tb_solid *a, const tb_pose *pose_a, const tb_s
     else
         for (int32_t i = 0; i < found->number_of_fragments; i++) found->fragments[i].part = 0;
     return gather_parts(found) && (!found->keeps_faces || open_faces(found))
-               ? TB_OK : tb_fail_memory(error, 0, "the overlap of two solids");
+               ? TB_OK
+               : tb_fail_memory(error, 0, "the overlap of two solids");
 }

@@ -7,10 +7,10 @@
 /* Arrays that grow up to a bound, which holds for all of them together. A step starts with empty
  * ones; an evaluation that does not fit is dropped whole, with all later ones of its step. */
 typedef struct tb_kept_evaluations {
-    size_t bytes;    /* bound */
-    int32_t bodies;  /* poses of an evaluation */
-    int32_t shapes;  /* boxes of an evaluation */
-    int32_t count;   /* evaluations */
+    size_t bytes;   /* bound */
+    int32_t bodies; /* poses of an evaluation */
+    int32_t shapes; /* boxes of an evaluation */
+    int32_t count;  /* evaluations */
     int32_t left_out;
     int32_t contacts, triangles;
     bool fits; /* the evaluation that is being made */

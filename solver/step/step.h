@@ -108,9 +108,9 @@ typedef struct tb_device_copy tb_device_copy;
 typedef struct tb_state_variant tb_state_variant;
 
 struct tb_state {
-    const tb_model *model;      /* of its steps: the variant's if there is one */
-    tb_state_variant *variant;  /* NULL: the state has no parameters of its own */
-    struct tb_state_soft *soft; /* step/soft.h; NULL: the model has no soft bodies */
+    const tb_model *model;            /* of its steps: the variant's if there is one */
+    tb_state_variant *variant;        /* NULL: the state has no parameters of its own */
+    struct tb_state_soft *soft;       /* step/soft.h; NULL: the model has no soft bodies */
     struct tb_kept_evaluations *kept; /* step/evaluations.h; NULL: evaluations are not kept */
     double time;
     int64_t steps;

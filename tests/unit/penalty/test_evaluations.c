@@ -141,8 +141,7 @@ START_TEST(the_last_evaluation_is_that_of_the_contacts)
         const tb_evaluation_contact *c = &all.contacts[last->first_contact + i];
         for (int32_t k = 0; k < all.number_of_box_shapes; k++) {
             const double *box =
-                all.boxes +
-                6 * ((all.number_of_evaluations - 1) * all.number_of_box_shapes + k);
+                all.boxes + 6 * ((all.number_of_evaluations - 1) * all.number_of_box_shapes + k);
             if (all.box_shapes[k] != c->shape_a && all.box_shapes[k] != c->shape_b) continue;
             for (int x = 0; x < 3; x++)
                 ck_assert(box[x] <= c->centroid[x] && c->centroid[x] <= box[3 + x]);
