@@ -4,6 +4,7 @@ sections named, by frames made by hand (tests/attack/frames.py)."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import resource
@@ -476,8 +477,24 @@ def drain() -> None:
     ends(daemon, told=True)
 
 
+def deaf(address: str) -> None:
+    """A client that sends on after its connection has ended is held back, and may read GOAWAY."""
+    with h2.connect(address) as wire:
+        wire.sendall(h2.frame(h2.DATA, 0, 0, b"x"))
+        wire.settimeout(0.02)
+        piece, sent, end = h2.frame(h2.DATA, 0, 1, b"x" * 16384) * 64, 0, time.monotonic() + 0.6
+        while time.monotonic() < end:
+            with contextlib.suppress(TimeoutError):
+                sent += wire.send(piece)
+        wire.settimeout(5)
+        found = h2.frames_of(wire.recv(65536))
+    report.check(goaway_of(found) == 1, f"a client that sends on reads {found}")
+    # the buffers of both sockets, and three ticks of the daemon
+    report.check(sent < 64 << 20, f"a connection that has ended took {sent} bytes")
+
+
 def main() -> None:
-    parts: list[Callable[[str], None]] = [http2, closed_streams, grpc]
+    parts: list[Callable[[str], None]] = [http2, closed_streams, grpc, deaf]
     patience = threading.Thread(target=keepalive)  # beside the others, since it takes 25 s
     patience.start()
     daemon = Daemon(limits_message_bytes="8 MiB")
