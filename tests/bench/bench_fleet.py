@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import statistics
 import sys
 import tempfile
@@ -28,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 import grpc
 from common_daemon import BALL, short_grasps
 from common_postgres import Postgres, find_programs
+from common_process import processor_seconds
 
 import tribo
 from tribo.cluster import Cluster, to_parquet
@@ -37,12 +37,6 @@ DAY = 86400
 #: grasps of one job, which is one run of the fleet's list
 GRASPS_A_RUN = 1000
 ROUNDS = 3
-
-
-def processor_seconds(pid: int) -> float:
-    """User and system time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(folder: Path, grasps: int) -> dict[str, float]:

@@ -3,8 +3,9 @@
     make fleet-check [ARGS="--grasps 1000"]
 
 The containers have a network of their own without a way to the outside. The results must be one
-container's, to the last bit, each exactly once. Also printed: the rates of
-one and of three containers, which share this machine's cores, so their ratio is the overhead.
+container's, to the last bit, each exactly once. Also printed: the rates of one and of three
+containers, which share this machine's cores, and the processor time of daemons and caller for a
+grasp, whose growth is the overhead.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
 from cluster_gives_one_nodes_results import plain
 from common_daemon import Report, short_grasps
+from common_process import processor_seconds
 from image_check import ENGINE, IMAGE, USER, Container, run
 
 import tribo
@@ -56,6 +58,11 @@ def container(folder: Path, name: str, network: str) -> Iterator[Container]:
         started.remove()
 
 
+def used(started: Container) -> float:
+    """Processor seconds of a running container's daemon."""
+    return processor_seconds(int(run("inspect", started.name, "--format", "{{.State.Pid}}").stdout))
+
+
 def gather(results: Iterable[tribo.GraspResult], grasps: int, what: str) -> list[object]:
     """Results as plain values, with a line of progress."""
     gathered: list[object] = []
@@ -83,28 +90,36 @@ def main() -> None:
         asked = short_grasps(folder, grasps)
         network = stack.enter_context(private_network())
         with container(folder, "alone", network) as alone, tribo.connect(alone.grpc) as client:
-            start = time.monotonic()
+            start, caller = time.monotonic(), time.process_time()
             expected = gather(client.evaluate_grasps(**asked), grasps, "one container")
             rate = grasps / (time.monotonic() - start)
+            one = used(alone), time.process_time() - caller
         report.equal(len(expected), grasps, "results of one container")
 
         nodes = [stack.enter_context(container(folder, f"node{i}", network)) for i in range(3)]
         joining = stack.enter_context(container(folder, "joining", network))
+        killed = 0.0
         with (
             Cluster([node.grpc for node in nodes]) as cluster,
             cluster.evaluate_grasps(**asked) as running,
         ):
 
             def until_lost() -> Iterator[tribo.GraspResult]:
+                nonlocal killed
                 for number, result in enumerate(running):
                     if number == grasps // 3:
+                        killed = used(nodes[0])
                         run("kill", "--signal", "KILL", nodes[0].name)
                         cluster.add(joining.grpc)
                     yield result
 
-            start = time.monotonic()
+            start, caller = time.monotonic(), time.process_time()
             results = gather(until_lost(), grasps, "three containers")
             shared = grasps / (time.monotonic() - start)
+            three = (
+                killed + sum(used(node) for node in [*nodes[1:], joining]),
+                time.process_time() - caller,
+            )
             played = {node.address: node for node in running.nodes()}
         report.check(results == expected, "results equal those of one container")
         report.equal(len(results), grasps, "results")
@@ -113,6 +128,11 @@ def main() -> None:
         report.check(played[nodes[0].grpc].items < grasps // 2, "the killed one has not played on")
         for node in played.values():
             print(", ".join(f"{k} {v}" for k, v in dataclasses.asdict(node).items()))
+        for what, (daemons, calling) in {"one": one, "three": three}.items():
+            print(
+                f"processor ms a grasp, {what}: daemons {1e3 * daemons / grasps:.2f}, "
+                f"caller {1e3 * calling / grasps:.2f}"
+            )
         print(f"grasps/s: one container {rate:.1f}, three {shared:.1f}: {shared / rate:.2f}")
     report.finish()
 

@@ -1,7 +1,8 @@
-"""Shared by test scripts that start programs: free ports, memory of a process."""
+"""Shared by test scripts that start programs: free ports, memory and time of a process."""
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
@@ -26,3 +27,9 @@ def resident_bytes(pid: int, key: str = "VmRSS") -> int:
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) * 1024
     raise ProcessLookupError(pid)
+
+
+def processor_seconds(pid: int) -> float:
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
