@@ -123,6 +123,10 @@ run 0 bench goteman --table simulations --scene geneva_12 --steps 2 --json
 has '"evaluations":8'
 run 0 bench goteman --table splitting --scene prisms_27 --steps 20
 has 'prisms_27'
+run 0 bench goteman --table sorts
+has '160000 keys'
+run 1 bench goteman --table traversals --scene prisms_9
+says "table 'traversals' has no row of scene 'prisms_9'"
 
 # a planar scene steps by its scheme, with misfits named
 run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"

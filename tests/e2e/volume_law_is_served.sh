@@ -42,4 +42,9 @@ run 1 run "$dir/ring.xml" --contact volume --backend gpu --steps 1
 says 'the volume law on a GPU has free balls, fixed balls and planes'
 run 0 bench goteman --table broad --scene billiards_10
 has 'billiards_10, card, append'
+run 0 bench goteman --table traversals --scene geneva --json
+for way in recursive iterative hybrid shared own; do has "geneva, gpu_$way"; done
+largest=$(grep -o '"volume_difference":[0-9.e+-]*' "$dir/out" | cut -d: -f2 | sort -g | tail -1)
+check "volumes of BSP trees on a GPU differ by $largest" \
+    awk "BEGIN { exit !(\"$largest\" != \"\" && $largest < 1e-12) }"
 finish

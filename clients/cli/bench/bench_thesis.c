@@ -48,6 +48,9 @@ static tb_status run_table(const char *bench, const thesis_entry *entry, const t
     table->row_key = "scene";
     tb_status status = entry->fill(o, table, error);
     if (table->rows > 0) thesis_print(table, o);
+    if (status == TB_OK && table->rows == 0 && o->table != NULL && o->scene != NULL)
+        status = cli_fail(error, TB_NOT_FOUND, "", 0, NULL, "table '%s' has no row of scene '%s'",
+                          entry->name, o->scene);
     if (status == TB_OK && o->plot != NULL) status = thesis_draw(table, o->plot, error);
     if (status == TB_OK && (o->server || o->store != NULL)) status = thesis_record(table, o, error);
     thesis_free(table);
