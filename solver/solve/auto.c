@@ -21,7 +21,9 @@
  * steps from the statuses right after the first run of sweeps, whatever their price: they are exact.
  *
  * Where all of that fails, Newton's rounds begin again from the caller's start with a quarter of the
- * iterations: impulses that an earlier way leaves may be a worse start.
+ * iterations: impulses that an earlier way leaves may be a worse start. The last tries have no start:
+ * Newton's rounds and sweeps from zero impulses, with the iterations that are left. Warm impulses of
+ * an earlier step can lie where every way stagnates.
  *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
  * statuses costs the price of its system's pattern (tb_newton_system_price). The history
@@ -441,12 +443,22 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
 }
 
-/* Newton's rounds from the caller's start, with the iterations kept for them. */
+/* Newton's rounds from the caller's start, then Newton's rounds and sweeps from zero impulses, with
+ * the iterations kept for them. */
 TB_STATIC tb_status auto_begin_again(tb_choice *choice, tb_warm_start *warm)
 {
     bool ended;
     choice->limit = choice->options->maximum_iterations;
-    return auto_run(choice, TB_RUN_NEWTON, warm, choice->limit, &ended);
+    tb_status status = auto_run(choice, TB_RUN_NEWTON, warm, choice->limit, &ended);
+    if (status != TB_OK || ended || choice->solution->at_rounding) return status;
+    tb_warm_start cold = *warm;
+    cold.lambda = NULL;
+    cold.fine = NULL;
+    cold.statuses = NULL;
+    cold.speeds = NULL;
+    status = auto_run(choice, TB_RUN_NEWTON, &cold, choice->limit, &ended);
+    if (status != TB_OK || ended || choice->solution->at_rounding) return status;
+    return auto_run(choice, TB_RUN_SOR, &cold, choice->limit, &ended);
 }
 
 /* A problem as a whole. */

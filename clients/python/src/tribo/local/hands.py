@@ -25,7 +25,8 @@ from tribo.sources import Source
 #: friction and spin resistance of a mesh that comes without a surface, as the server takes them
 MESH_FRICTION, MESH_SPIN_M = 0.7, 0.005
 #: candidates drawn for each sample of a known hand; some of them collide
-CANDIDATES, MOST_CANDIDATES = 4, 1_000_000
+# candidates for each pose, at first and at most; of all poses
+CANDIDATES, CANDIDATES_FOR_ONE, MOST_CANDIDATES = 4, 256, 1_000_000
 #: m: a fingertip is the end of a finger of this length
 FINGERTIP_M = 0.03
 _SLICE_NS = 200_000_000
@@ -289,12 +290,18 @@ def sample_poses(
         sampling.friction = mu
     if free and target.table:
         sampling.hand = model.pointer
-    poses = lib.ffi.new("tb_grasp_pose[]", sampling.count)
     found, error = lib.ffi.new("int32_t *"), lib.error()
-    lib.check(lib.call.tb_grasp_sample(scene.pointer, sampling, poses, found, error), error)
-    kept = list(range(found[0]))
-    if free and found[0]:
-        kept = _free(request, poses, found[0], count)
+    # the first candidates stay the same when there are more
+    most = min(count * CANDIDATES_FOR_ONE, MOST_CANDIDATES)
+    while True:
+        poses = lib.ffi.new("tb_grasp_pose[]", sampling.count)
+        lib.check(lib.call.tb_grasp_sample(scene.pointer, sampling, poses, found, error), error)
+        kept = list(range(found[0]))
+        if free and found[0]:
+            kept = _free(request, poses, found[0], count)
+        if not free or len(kept) >= count or sampling.count >= most:
+            break
+        sampling.count = min(4 * sampling.count, most)
     return [
         GraspPose(tuple(poses[i].position), tuple(poses[i].orientation), name=f"s{n}", force=force)
         for n, i in enumerate(kept[:count])
