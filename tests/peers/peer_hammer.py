@@ -1,8 +1,8 @@
 """A planner's first script: 200 sampled grasps of a hammer by robosuite's Panda gripper.
 
 The hand is robosuite's file with `profile="panda"` and nothing else; the hammer is a mesh of
-trimesh with the mean sizes of robosuite's HammerObject. Judged: at least 70 of 200 grasps are held, none is
-uncertified, and every other grasp has a reason with a time, a contact and a sentence.
+trimesh with the mean sizes of robosuite's HammerObject. Judged: at least 70 of 200 grasps are
+held, none is uncertified, and every other grasp has a reason.
 
 With the robosuite package ($ROBOSUITE names its folder, or it is importable) the
 same is judged on robosuite's own HammerObject, four of its random draws, except that up to 0.5 % of
