@@ -16,7 +16,7 @@ typedef struct planar_card {
 /* ---- layout: arrays sent, then arrays fetched, then arrays that stay ---- */
 
 typedef struct parts {
-    size_t blocks, segments, values, c, start, row_of, coefficient;
+    size_t blocks, segments, values, dof_of, c, start, row_of, coefficient;
     size_t islands, p; /* brought and fetched */
     size_t s, r, work, flags, counters, end;
 } parts;
@@ -38,6 +38,7 @@ static parts lay_out(const tb_betz_batch *b, int32_t teams)
     p.blocks = place(&end, blocks * sizeof *b->blocks);
     p.segments = place(&end, (size_t)b->number_of_segments * sizeof *b->segments);
     p.values = place(&end, (size_t)b->number_of_values * sizeof *b->values);
+    p.dof_of = place(&end, b->mprgp ? (size_t)b->number_of_values * sizeof *b->dof_of : 0);
     p.c = place(&end, rows * sizeof *b->c);
     p.start = place(&end, (dofs + islands) * sizeof *b->start);
     p.row_of = place(&end, entries * sizeof *b->row_of);
@@ -46,7 +47,7 @@ static parts lay_out(const tb_betz_batch *b, int32_t teams)
     p.p = place(&end, rows * sizeof *b->p);
     p.s = place(&end, dofs * sizeof(double));
     p.r = place(&end, rows * sizeof(double));
-    p.work = place(&end, b->mprgp ? (TB_MPRGP_ARRAYS * rows + blocks) * sizeof(double) : 0);
+    p.work = place(&end, b->mprgp ? TB_MPRGP_ARRAYS * rows * sizeof(double) : 0);
     p.flags = place(&end, blocks);
     p.counters = place(&end, (size_t)teams * TB_GPU_BETZ_COUNTERS * sizeof(unsigned));
     p.end = end;
@@ -63,6 +64,8 @@ static void stage(const planar_card *card, const parts *p, const tb_betz_batch *
     put(card, p->blocks, b->blocks, (size_t)b->number_of_blocks * sizeof *b->blocks);
     put(card, p->segments, b->segments, (size_t)b->number_of_segments * sizeof *b->segments);
     put(card, p->values, b->values, (size_t)b->number_of_values * sizeof *b->values);
+    if (b->mprgp)
+        put(card, p->dof_of, b->dof_of, (size_t)b->number_of_values * sizeof *b->dof_of);
     put(card, p->c, b->c, (size_t)b->number_of_rows * sizeof *b->c);
     put(card, p->start, b->start,
         ((size_t)b->number_of_dofs + (size_t)b->number_of_islands) * sizeof *b->start);
@@ -79,6 +82,7 @@ static tb_gpu_betz view_of(const planar_card *card, const parts *p, const tb_bet
     g.batch.blocks = (const tb_block *)(void *)(base + p->blocks);
     g.batch.segments = (const tb_segment *)(void *)(base + p->segments);
     g.batch.values = (const double *)(void *)(base + p->values);
+    g.batch.dof_of = (const int32_t *)(void *)(base + p->dof_of);
     g.batch.c = (const double *)(void *)(base + p->c);
     g.batch.start = (const int32_t *)(void *)(base + p->start);
     g.batch.row_of = (const int32_t *)(void *)(base + p->row_of);

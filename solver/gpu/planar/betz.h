@@ -18,7 +18,7 @@ enum {
 typedef struct tb_gpu_betz {
     tb_betz_batch batch;
     double *s, *r;      /* dofs; rows */
-    double *work;       /* of mprgp: TB_MPRGP_ARRAYS arrays of rows, one of blocks */
+    double *work;       /* of mprgp: TB_MPRGP_ARRAYS arrays of rows */
     uint8_t *flags;     /* blocks */
     unsigned *counters; /* teams x TB_GPU_BETZ_COUNTERS, zero before the launch */
     int32_t team;       /* blocks of threads that share an island */

@@ -74,7 +74,7 @@ TB_STATIC tb_status betz_list_dofs(tb_betz *z, tb_arena *scratch)
     return TB_OK;
 }
 
-TB_STATIC tb_status betz_take(tb_betz_run *run)
+TB_STATIC tb_status betz_take(tb_betz_run *run, tb_betz_kind kind)
 {
     tb_betz *z = &run->z;
     const size_t rows = (size_t)z->problem->number_of_rows;
@@ -83,7 +83,7 @@ TB_STATIC tb_status betz_take(tb_betz_run *run)
     z->s = TB_ARENA_ZEROED(run->scratch, tb_real, z->problem->number_of_dofs);
     z->flags = TB_ARENA_ZEROED(run->scratch, uint8_t, z->problem->number_of_blocks);
     if (!z->p || !z->r || !z->s || !z->flags) return TB_RESOURCE_EXHAUSTED;
-    return betz_list_dofs(z, run->scratch);
+    return kind == TB_BETZ_OF_MPRGP ? TB_OK : betz_list_dofs(z, run->scratch);
 }
 
 /* ---- kernels over all contacts and dofs ---- */
@@ -237,7 +237,6 @@ TB_STATIC void betz_start(tb_betz_run *run, const tb_warm_start *warm)
         if (!tb_all_finite(p, block->rows)) p[0] = p[block->rows - 1] = 0;
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, p);
     }
-    betz_update(run);
 }
 
 TB_EXTERN tb_status tb_betz_close(tb_betz_run *run)
@@ -258,8 +257,10 @@ TB_EXTERN tb_status tb_betz_close(tb_betz_run *run)
 
 TB_EXTERN tb_status tb_betz_open(tb_betz_run *run, const tb_problem *problem,
                                  const tb_solve_options *options, const tb_warm_start *warm,
-                                 tb_solution *solution, bool serial)
+                                 tb_solution *solution, tb_betz_kind kind)
 {
+    static const char *const NAMES[] = {"prox_serial", "prox_cuda", "mprgp"};
+    const bool serial = kind == TB_BETZ_OF_SERIAL;
     tb_status status = betz_check(problem, options);
     if (status != TB_OK) return status;
     *run = (tb_betz_run){.z = {.problem = problem,
@@ -281,20 +282,22 @@ TB_EXTERN tb_status tb_betz_open(tb_betz_run *run, const tb_problem *problem,
     run->omega_of_r = run->omega;
     solution->iterations = solution->halvings = solution->first_check = 0;
     solution->status = TB_NOT_CONVERGED;
-    tb_solution_sign(solution, serial ? "prox_serial" : "prox_cuda");
-    status = betz_take(run);
+    tb_solution_sign(solution, NAMES[kind]);
+    status = betz_take(run, kind);
     if (status != TB_OK) return status;
-    betz_set_r(run);
     betz_start(run, warm);
+    if (kind == TB_BETZ_OF_MPRGP) return TB_OK;
+    betz_set_r(run);
+    betz_update(run);
     return TB_OK;
 }
 
 TB_STATIC tb_status betz_solve(const tb_problem *problem, const tb_solve_options *options,
-                               tb_warm_start *warm, tb_solution *solution, bool serial)
+                               tb_warm_start *warm, tb_solution *solution, tb_betz_kind kind)
 {
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
     tb_betz_run run;
-    tb_status status = tb_betz_open(&run, problem, options, warm, solution, serial);
+    tb_status status = tb_betz_open(&run, problem, options, warm, solution, kind);
     if (status == TB_OK) status = betz_loop(&run);
     if (status == TB_OK) status = tb_betz_close(&run);
     tb_arena_return_to(warm->scratch, mark);
@@ -304,11 +307,11 @@ TB_STATIC tb_status betz_solve(const tb_problem *problem, const tb_solve_options
 TB_EXTERN tb_status tb_solve_prox_serial(const tb_problem *problem, const tb_solve_options *options,
                                          tb_warm_start *warm, tb_solution *solution)
 {
-    return betz_solve(problem, options, warm, solution, true);
+    return betz_solve(problem, options, warm, solution, TB_BETZ_OF_SERIAL);
 }
 
 TB_EXTERN tb_status tb_solve_prox_cuda(const tb_problem *problem, const tb_solve_options *options,
                                        tb_warm_start *warm, tb_solution *solution)
 {
-    return betz_solve(problem, options, warm, solution, false);
+    return betz_solve(problem, options, warm, solution, TB_BETZ_OF_CUDA);
 }

@@ -19,23 +19,24 @@ enum {
     TB_BETZ_RUBS = 64 /* mprgp: some contact has friction */
 };
 
-/* Votes of a sweep; mprgp has two of its own at the end of its products. */
+/* Votes of a sweep; the last is mprgp's at the end of its products. */
 enum { TB_BETZ_MOVES = 1, TB_BETZ_OVER = 2, TB_BETZ_GAVE_UP = 4 };
 
 enum {
-    TB_MPRGP_LANES = 1024, /* of a team, on a card and on a processor */
-    TB_MPRGP_ARRAYS = 3    /* arrays of rows that a solve needs beside those of tb_betz */
+    TB_MPRGP_LANES = 512, /* of a team, on a card and on a processor */
+    TB_MPRGP_ARRAYS = 4   /* arrays of rows that a solve needs beside those of tb_betz */
 };
 
 typedef struct tb_betz_island {
     int32_t block, blocks, row, rows, dof, dofs, segment;
-    int32_t start; /* first of its dofs + 1 numbers in `start` */
+    int32_t start; /* first of its dofs + 1 numbers in `start`; of mprgp of its slices + 1 */
     int32_t entry; /* first of its numbers in `row_of` and `coefficient` */
     int64_t value;
     double omega;     /* of r */
     double tolerance; /* m/s */
     double limit;     /* N s, of a trial p_n; 0: none */
     int32_t kind;     /* of the flags above */
+    int32_t width;    /* mprgp: most columns of a row */
     int32_t sweeps;   /* to be made; 0: the island rests */
     int32_t made;     /* by the device */
     uint32_t vote;    /* of the last sweep, where it was asked for one */
@@ -51,8 +52,11 @@ typedef struct tb_betz_batch {
     const int32_t *row_of;     /* entries */
     const double *coefficient; /* entries */
     tb_betz_island *islands;
-    bool mprgp; /* sweeps are products of the solver mprgp (mprgp.h) */
-    double *p;  /* rows, N s: read where an island is fresh, and written */
+    double *p; /* rows, N s: read where an island is fresh, and written */
+    /* Sweeps are products of the solver mprgp (mprgp.h). There are no segments, values and
+     * coefficients lie as in tb_mprgp_lists, and so do: */
+    bool mprgp;
+    const int32_t *dof_of; /* of each value; else NULL */
 } tb_betz_batch;
 
 #endif

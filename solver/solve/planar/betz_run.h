@@ -23,12 +23,16 @@ typedef struct tb_betz_run {
     bool serial, in_turn, richardson, done;
 } tb_betz_run;
 
+/* The solver whose solve is cut. */
+typedef enum tb_betz_kind { TB_BETZ_OF_SERIAL, TB_BETZ_OF_CUDA, TB_BETZ_OF_MPRGP } tb_betz_kind;
+
 /* Checks options and problem, takes arrays from the scratch of `warm`, computes r, and starts from
- * warm impulses. UNSUPPORTED, INVALID_ARGUMENT, RESOURCE_EXHAUSTED. */
+ * warm impulses; for mprgp neither lists of dofs nor r nor s. UNSUPPORTED, INVALID_ARGUMENT,
+ * RESOURCE_EXHAUSTED. */
 #define tb_betz_open TB_SYMBOL(tb_betz_open)
 TB_EXTERN tb_status tb_betz_open(tb_betz_run *run, const tb_problem *problem,
                                  const tb_solve_options *options, const tb_warm_start *warm,
-                                 tb_solution *solution, bool serial);
+                                 tb_solution *solution, tb_betz_kind kind);
 /* Sweeps until the next look. */
 #define tb_betz_due TB_SYMBOL(tb_betz_due)
 TB_EXTERN int32_t tb_betz_due(const tb_betz_run *run);

@@ -15,17 +15,21 @@
  * meets the tolerance.
  *
  * One solve is one team of TB_MPRGP_LANES lanes: a block of threads on a card, loops on a
- * processor. Sums run over the lanes' shares in halves on both, so both give the same bytes. */
+ * processor. Sums run over the lanes' shares in halves on both, so both give the same bytes. Y lies
+ * twice, by rows and by dofs, so that neighbouring lanes of a card read neighbouring numbers
+ * (tb_mprgp_lists). */
 #ifndef TB_MPRGP_H
 #define TB_MPRGP_H
 
 #include "contact/judge.h"
-#include "solve/planar/betz.h"
 #include "solve/planar/betz_batch.h"
+#include "solve/planar/mprgp_lists.h"
+#include "solve/solve.h"
 
 enum {
     TB_MPRGP_SUMS = 4, /* at once */
-    TB_MPRGP_SHARED = 2 * 32 * (TB_MPRGP_SUMS + 1) * 8,
+    TB_MPRGP_WARPS = TB_MPRGP_LANES / 32,
+    TB_MPRGP_SHARED = 2 * TB_MPRGP_WARPS * (TB_MPRGP_SUMS + 1) * 8,
     TB_MPRGP_SPECTRUM = 10 /* products that estimate the largest eigenvalue */
 };
 
@@ -33,12 +37,18 @@ enum {
 static const double TB_MPRGP_STEP_SHARE = 0.85;
 /* The residual that ends a round of fixed bounds, as a share of that of Coulomb's law. */
 static const double TB_MPRGP_ROUND_SHARE = 0.1;
+/* Above 1 by more than the rounding of a product and a quotient. */
+static const double TB_MPRGP_ROUNDED_UP = 1 + 1e-15;
 
 #define tb_mprgp TB_SYMBOL(tb_mprgp)
 typedef struct tb_mprgp {
-    tb_betz z;               /* p, r, s and Y by dof */
+    const tb_problem *problem; /* blocks, c */
+    tb_mprgp_lists y;
+    tb_real *p, *r;          /* rows: impulses, N s; scale of the direction, kg */
+    tb_real *s;              /* dofs: Y of an array of rows */
     tb_real *xi, *along, *q; /* rows: velocity; direction; G times it */
-    tb_real *limit;          /* blocks: largest tangential impulse of this round, N s */
+    tb_real *limit;          /* rows: largest tangential impulse of this round, N s; of a normal
+                              * TB_REAL_MAX. Without friction it is not read. */
     double tolerance;        /* of the natural map, times |c|: m/s */
     double step;             /* of the projected gradient, times r */
     double target;           /* of this round: m/s */
@@ -64,32 +74,54 @@ TB_MPRGP_FN void mprgp_meet(tb_mprgp *it)
     __syncthreads();
 }
 
-/* Two places by turns: a lane may write the next shares while others read the last. */
-TB_MPRGP_FN void mprgp_total(tb_mprgp *it, int32_t sums)
+/* A sum over the warps in halves; every lane reads all of them. */
+TB_MPRGP_FN double mprgp_sum_warps(const double *share)
+{
+    double sum[TB_MPRGP_WARPS];
+#pragma unroll
+    for (int32_t i = 0; i < TB_MPRGP_WARPS; i++) sum[i] = share[i];
+#pragma unroll
+    for (int32_t half = TB_MPRGP_WARPS / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int32_t i = 0; i < half; i++) sum[i] += sum[i + half];
+    return sum[0];
+}
+
+/* Two places by turns: a lane may write the next shares while others read the last. `sums` and
+ * `least` are constants where this is inlined. */
+TB_MPRGP_FN void mprgp_total(tb_mprgp *it, const int32_t sums, const bool least)
 {
     const int32_t warp = (int32_t)threadIdx.x / 32, lane = (int32_t)threadIdx.x % 32;
-    double *place = it->shares + it->turn * 32 * (TB_MPRGP_SUMS + 1);
+    double *place = it->shares + it->turn * TB_MPRGP_WARPS * (TB_MPRGP_SUMS + 1);
+    double *smallest = place + TB_MPRGP_WARPS * TB_MPRGP_SUMS;
     it->turn = 1 - it->turn;
-    for (int32_t k = 0; k < TB_MPRGP_SUMS; k++) {
-        if (k >= sums) break;
-        for (int half = 16; half > 0; half /= 2)
-            it->own[k] += __shfl_xor_sync(0xffffffffu, it->own[k], half);
-        if (lane == 0) place[32 * k + warp] = it->own[k];
+#pragma unroll
+    for (int32_t half = 16; half > 0; half /= 2) {
+#pragma unroll
+        for (int32_t k = 0; k < TB_MPRGP_SUMS; k++)
+            if (k < sums) it->own[k] += __shfl_xor_sync(0xffffffffu, it->own[k], half);
+        if (!least) continue;
+        const double other = __shfl_xor_sync(0xffffffffu, it->own_least, half);
+        if (other < it->own_least) it->own_least = other;
     }
-    for (int half = 16; half > 0; half /= 2)
-        it->own_least = fmin(it->own_least, __shfl_xor_sync(0xffffffffu, it->own_least, half));
-    if (lane == 0) place[32 * TB_MPRGP_SUMS + warp] = it->own_least;
+    if (lane == 0) {
+#pragma unroll
+        for (int32_t k = 0; k < TB_MPRGP_SUMS; k++)
+            if (k < sums) place[TB_MPRGP_WARPS * k + warp] = it->own[k];
+        if (least) smallest[warp] = it->own_least;
+    }
     __syncthreads();
-    for (int32_t k = 0; k < TB_MPRGP_SUMS; k++) {
-        if (k >= sums) break;
-        it->total[k] = place[32 * k + lane];
-        for (int half = 16; half > 0; half /= 2)
-            it->total[k] += __shfl_xor_sync(0xffffffffu, it->total[k], half);
-        it->own[k] = 0;
-    }
-    it->least = place[32 * TB_MPRGP_SUMS + lane];
-    for (int half = 16; half > 0; half /= 2)
-        it->least = fmin(it->least, __shfl_xor_sync(0xffffffffu, it->least, half));
+#pragma unroll
+    for (int32_t k = 0; k < TB_MPRGP_SUMS; k++)
+        if (k < sums) {
+            it->total[k] = mprgp_sum_warps(place + TB_MPRGP_WARPS * k);
+            it->own[k] = 0;
+        }
+    if (!least) return;
+    it->least = smallest[0];
+#pragma unroll
+    for (int32_t i = 1; i < TB_MPRGP_WARPS; i++)
+        if (smallest[i] < it->least) it->least = smallest[i];
     it->own_least = TB_RESIDUAL_UNKNOWN;
 }
 #else
@@ -104,75 +136,86 @@ TB_MPRGP_FN void mprgp_meet(tb_mprgp *it)
 }
 
 /* The lanes' shares of the first `sums` sums, added up in `total`, and the least number. */
-TB_MPRGP_FN void mprgp_total(tb_mprgp *it, int32_t sums)
+TB_MPRGP_FN void mprgp_total(tb_mprgp *it, int32_t sums, bool least)
 {
     for (int32_t k = 0; k < sums; k++) {
         double *share = it->shares + k * TB_MPRGP_LANES;
-        for (int32_t warp = 0; warp < 32; warp++)
+        for (int32_t warp = 0; warp < TB_MPRGP_WARPS; warp++)
             for (int32_t half = 16; half > 0; half /= 2)
                 for (int32_t i = 32 * warp; i < 32 * warp + half; i++) share[i] += share[i + half];
-        for (int32_t warp = 1; warp < 32; warp++) share[warp] = share[32 * warp];
-        for (int32_t half = 16; half > 0; half /= 2)
+        for (int32_t warp = 1; warp < TB_MPRGP_WARPS; warp++) share[warp] = share[32 * warp];
+        for (int32_t half = TB_MPRGP_WARPS / 2; half > 0; half /= 2)
             for (int32_t i = 0; i < half; i++) share[i] += share[i + half];
         it->total[k] = share[0];
         for (int32_t i = 0; i < TB_MPRGP_LANES; i++) share[i] = 0;
     }
+    if (!least) return;
     it->least = it->own_least;
     it->own_least = TB_RESIDUAL_UNKNOWN;
 }
 #endif
 
-/* Y_row . s of the row k of a block. */
-TB_FN tb_real mprgp_speed(const tb_mprgp *it, const tb_block *block, int32_t k)
+/* Y_row . s. */
+TB_FN tb_real mprgp_speed(const tb_mprgp *it, int32_t row)
 {
-    const tb_problem *problem = it->z.problem;
-    const tb_real *y = problem->values + block->value + (int64_t)k * block->width;
+    const int32_t rows = it->problem->number_of_rows;
     tb_real speed = 0;
-    for (int32_t i = 0; i < block->segments; i++) {
-        const tb_segment run = problem->segments[block->segment + i];
-        for (int32_t j = 0; j < run.count; j++) speed += *y++ * it->z.s[run.dof + j];
-    }
+    TB_UNROLLED
+    for (int32_t j = 0; j < it->y.width; j++)
+        speed += it->y.of_row[j * rows + row] * it->s[it->y.dof[j * rows + row]];
     return speed;
 }
 
-TB_FN tb_real mprgp_low(const tb_mprgp *it, int32_t b, int32_t k)
+/* s of a dof: its column of Y times an array of rows. */
+TB_FN tb_real mprgp_sum_dof(const tb_mprgp *it, int32_t dof, const tb_real *rows)
 {
-    return k == 0 ? 0 : -it->limit[b];
+    const int32_t lane = dof % TB_MPRGP_SLICE, to = it->y.slice[dof / TB_MPRGP_SLICE + 1];
+    tb_real sum = 0;
+    TB_UNROLLED
+    for (int32_t i = it->y.slice[dof / TB_MPRGP_SLICE] + lane; i < to; i += TB_MPRGP_SLICE)
+        sum += it->y.of_dof[i] * rows[it->y.row[i]];
+    return sum;
 }
 
-TB_FN tb_real mprgp_high(const tb_mprgp *it, int32_t b, int32_t k)
+typedef struct mprgp_bounds {
+    tb_real low, high;
+} mprgp_bounds;
+
+TB_FN mprgp_bounds mprgp_bounds_of(const tb_mprgp *it, int32_t row)
 {
-    return k == 0 ? TB_REAL_MAX : it->limit[b];
+    mprgp_bounds b = {0, TB_REAL_MAX};
+    if (!it->rubs) return b;
+    b.high = it->limit[row];
+    if (b.high < TB_REAL_MAX) b.low = -b.high;
+    return b;
 }
 
 /* The velocity of an impulse within its bounds, else 0. */
-TB_FN tb_real mprgp_free(tb_real p, tb_real xi, tb_real low, tb_real high)
+TB_FN tb_real mprgp_free(tb_real p, tb_real xi, mprgp_bounds b)
 {
-    return p > low && p < high ? xi : 0;
+    return p > b.low && p < b.high ? xi : 0;
 }
 
 /* The velocity of an impulse at a bound that it wants to leave, else 0. */
-TB_FN tb_real mprgp_chopped(tb_real p, tb_real xi, tb_real low, tb_real high)
+TB_FN tb_real mprgp_chopped(tb_real p, tb_real xi, mprgp_bounds b)
 {
-    if (p <= low && p >= high) return 0;
-    if (p <= low) return xi < 0 ? xi : 0;
-    return p >= high && xi > 0 ? xi : 0;
+    if (p <= b.low && p >= b.high) return 0;
+    if (p <= b.low) return xi < 0 ? xi : 0;
+    return p >= b.high && xi > 0 ? xi : 0;
 }
 
-TB_FN tb_real mprgp_clamped(tb_real p, tb_real low, tb_real high)
+TB_FN tb_real mprgp_clamped(tb_real p, mprgp_bounds b)
 {
-    if (!(p > low)) return low;
-    return p < high ? p : high;
+    if (!(p > b.low)) return b.low;
+    return p < b.high ? p : b.high;
 }
 
 /* s <- Y of an array of rows. */
-TB_MPRGP_FN void mprgp_sum_dofs(tb_mprgp *it, tb_real *rows)
+TB_MPRGP_FN void mprgp_sum_dofs(tb_mprgp *it, const tb_real *rows)
 {
-    tb_betz z = it->z;
-    z.p = rows;
     mprgp_meet(it);
-    TB_MPRGP_EACH(d, it->z.problem->number_of_dofs)
-    tb_betz_update_dof(&z, d);
+    TB_MPRGP_EACH(d, it->problem->number_of_dofs)
+    it->s[d] = mprgp_sum_dof(it, d, rows);
     mprgp_meet(it);
     it->made++;
 }
@@ -180,44 +223,46 @@ TB_MPRGP_FN void mprgp_sum_dofs(tb_mprgp *it, tb_real *rows)
 /* xi <- G p + c. */
 TB_MPRGP_FN void mprgp_sum_xi(tb_mprgp *it)
 {
-    const tb_problem *problem = it->z.problem;
-    mprgp_sum_dofs(it, it->z.p);
-    TB_MPRGP_EACH(b, problem->number_of_blocks)
-    {
-        const tb_block *block = &problem->blocks[b];
-        for (int32_t k = 0; k < block->rows; k++)
-            it->xi[block->row + k] = mprgp_speed(it, block, k) + problem->c[block->row + k];
-    }
+    mprgp_sum_dofs(it, it->p);
+    TB_MPRGP_EACH(row, it->problem->number_of_rows)
+    it->xi[row] = mprgp_speed(it, row) + it->problem->c[row];
     it->summed = true;
 }
 
 /* q <- G along; totals: along' G along, xi' along; least: how far p may go along -along. */
 TB_MPRGP_FN void mprgp_multiply(tb_mprgp *it)
 {
-    const tb_problem *problem = it->z.problem;
     mprgp_sum_dofs(it, it->along);
+    TB_MPRGP_EACH(row, it->problem->number_of_rows)
+    {
+        const tb_real a = it->along[row], q = mprgp_speed(it, row);
+        const mprgp_bounds b = mprgp_bounds_of(it, row);
+        it->q[row] = q;
+        TB_MPRGP_ADD(it, 0, row, (double)a * (double)q);
+        TB_MPRGP_ADD(it, 1, row, (double)a * (double)it->xi[row]);
+        const tb_real bound = a > 0 ? b.low : b.high;
+        if (a == 0 || bound >= TB_REAL_MAX) continue;
+        const double room = (double)tb_abs(it->p[row] - bound), pace = (double)tb_abs(a);
+        if (room > pace * it->own_least * TB_MPRGP_ROUNDED_UP) continue; /* spares a division */
+        if (room / pace < it->own_least) it->own_least = room / pace;
+    }
+    mprgp_total(it, 2, true);
+}
+
+/* The natural map of Coulomb's law of all blocks. */
+TB_MPRGP_FN void mprgp_look_at_friction(tb_mprgp *it)
+{
+    const tb_problem *problem = it->problem;
     TB_MPRGP_EACH(b, problem->number_of_blocks)
     {
         const tb_block *block = &problem->blocks[b];
-        for (int32_t k = 0; k < block->rows; k++) {
-            const int32_t row = block->row + k;
-            const tb_real a = it->along[row], q = mprgp_speed(it, block, k);
-            it->q[row] = q;
-            TB_MPRGP_ADD(it, 0, b, (double)a * (double)q);
-            TB_MPRGP_ADD(it, 1, b, (double)a * (double)it->xi[row]);
-            const tb_real bound = a > 0 ? mprgp_low(it, b, k) : mprgp_high(it, b, k);
-            if (a == 0 || bound >= TB_REAL_MAX) continue;
-            const double far = (double)((it->z.p[row] - bound) / a);
-            if (far < it->own_least) it->own_least = far;
+        double p[3] = {0, 0, 0}, xi[3] = {0, 0, 0}; /* of a law in the plane the last is not read */
+        for (int32_t k = 0; k < block->rows && k < 2; k++) {
+            p[k] = (double)it->p[block->row + k];
+            xi[k] = (double)it->xi[block->row + k];
         }
+        TB_MPRGP_ADD(it, 3, b, tb_block_natural(block, p, xi));
     }
-    mprgp_total(it, 2);
-}
-
-/* The natural map of a row with this round's bounds. */
-TB_FN double mprgp_natural(tb_real p, tb_real xi, tb_real low, tb_real high)
-{
-    return (double)(p - mprgp_clamped(p - xi, low, high));
 }
 
 /* The next direction, the free part less gamma times the last one, and the totals that choose the
@@ -225,71 +270,55 @@ TB_FN double mprgp_natural(tb_real p, tb_real xi, tb_real low, tb_real high)
  * squares of the natural map of Coulomb's law. */
 TB_MPRGP_FN void mprgp_look(tb_mprgp *it, double gamma)
 {
-    const tb_problem *problem = it->z.problem;
-    TB_MPRGP_EACH(b, problem->number_of_blocks)
-    {
-        const tb_block *block = &problem->blocks[b];
-        for (int32_t k = 0; k < block->rows; k++) {
-            const int32_t row = block->row + k;
-            const tb_real low = mprgp_low(it, b, k), high = mprgp_high(it, b, k);
-            const tb_real p = it->z.p[row], xi = it->xi[row], r = it->z.r[row];
-            const tb_real within = mprgp_free(p, xi, low, high);
-            const tb_real chopped = mprgp_chopped(p, xi, low, high);
-            const double natural = mprgp_natural(p, xi, low, high);
-            const double room = (double)(xi > 0 ? p - low : high - p) / it->step;
-            const double reach = (double)tb_abs(r * within);
-            it->along[row] = gamma == 0 ? r * within : r * within - TB_R(gamma) * it->along[row];
-            TB_MPRGP_ADD(it, 0, b, natural * natural);
-            TB_MPRGP_ADD(it, 1, b, (double)(r * chopped * chopped));
-            TB_MPRGP_ADD(it, 2, b, (room < reach ? room : reach) * (double)tb_abs(within));
-        }
-        if (!it->rubs) continue;
-        double p[3] = {0, 0, 0}, xi[3] = {0, 0, 0}; /* of a law in the plane the last is not read */
-        for (int32_t k = 0; k < block->rows && k < 2; k++) {
-            p[k] = (double)it->z.p[block->row + k];
-            xi[k] = (double)it->xi[block->row + k];
-        }
-        TB_MPRGP_ADD(it, 3, b, tb_block_natural(block, p, xi));
+    const double pace = 1 / it->step;
+    if (it->rubs) { /* rows of a lane are not its blocks' */
+        mprgp_meet(it);
+        mprgp_look_at_friction(it);
     }
-    mprgp_total(it, it->rubs ? 4 : 3);
+    TB_MPRGP_EACH(row, it->problem->number_of_rows)
+    {
+        const mprgp_bounds b = mprgp_bounds_of(it, row);
+        const tb_real p = it->p[row], xi = it->xi[row], r = it->r[row];
+        const tb_real within = mprgp_free(p, xi, b), chopped = mprgp_chopped(p, xi, b);
+        const double natural = (double)(p - mprgp_clamped(p - xi, b));
+        const double room = (double)(xi > 0 ? p - b.low : b.high - p) * pace;
+        const double reach = (double)tb_abs(r * within);
+        it->along[row] = gamma == 0 ? r * within : r * within - TB_R(gamma) * it->along[row];
+        TB_MPRGP_ADD(it, 0, row, natural * natural);
+        TB_MPRGP_ADD(it, 1, row, (double)(r * chopped * chopped));
+        TB_MPRGP_ADD(it, 2, row, (room < reach ? room : reach) * (double)tb_abs(within));
+    }
+    if (it->rubs)
+        mprgp_total(it, 4, false);
+    else
+        mprgp_total(it, 3, false);
 }
 
 /* p and xi go `length` along -along; totals: free part of xi times q, for gamma. */
 TB_MPRGP_FN void mprgp_go(tb_mprgp *it, double length)
 {
-    const tb_problem *problem = it->z.problem;
     const tb_real step = TB_R(length);
-    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    TB_MPRGP_EACH(row, it->problem->number_of_rows)
     {
-        const tb_block *block = &problem->blocks[b];
-        for (int32_t k = 0; k < block->rows; k++) {
-            const int32_t row = block->row + k;
-            const tb_real low = mprgp_low(it, b, k), high = mprgp_high(it, b, k);
-            const tb_real p = mprgp_clamped(it->z.p[row] - step * it->along[row], low, high);
-            const tb_real q = it->q[row], xi = it->xi[row] - step * q;
-            it->z.p[row] = p;
-            it->xi[row] = xi;
-            TB_MPRGP_ADD(it, 0, b, (double)(it->z.r[row] * mprgp_free(p, xi, low, high) * q));
-        }
+        const mprgp_bounds b = mprgp_bounds_of(it, row);
+        const tb_real p = mprgp_clamped(it->p[row] - step * it->along[row], b);
+        const tb_real q = it->q[row], xi = it->xi[row] - step * q;
+        it->p[row] = p;
+        it->xi[row] = xi;
+        TB_MPRGP_ADD(it, 0, row, (double)(it->r[row] * mprgp_free(p, xi, b) * q));
     }
     it->summed = false;
-    mprgp_total(it, 1);
+    mprgp_total(it, 1, false);
 }
 
 /* A projected gradient step of the free impulses, after which xi is a product. */
 TB_MPRGP_FN void mprgp_expand(tb_mprgp *it)
 {
-    const tb_problem *problem = it->z.problem;
-    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    TB_MPRGP_EACH(row, it->problem->number_of_rows)
     {
-        const tb_block *block = &problem->blocks[b];
-        for (int32_t k = 0; k < block->rows; k++) {
-            const int32_t row = block->row + k;
-            const tb_real low = mprgp_low(it, b, k), high = mprgp_high(it, b, k);
-            const tb_real p = it->z.p[row];
-            const tb_real move = it->z.r[row] * mprgp_free(p, it->xi[row], low, high);
-            it->z.p[row] = mprgp_clamped(p - TB_R(it->step) * move, low, high);
-        }
+        const mprgp_bounds b = mprgp_bounds_of(it, row);
+        const tb_real p = it->p[row], move = it->r[row] * mprgp_free(p, it->xi[row], b);
+        it->p[row] = mprgp_clamped(p - TB_R(it->step) * move, b);
     }
     mprgp_sum_xi(it);
 }
@@ -297,30 +326,25 @@ TB_MPRGP_FN void mprgp_expand(tb_mprgp *it)
 /* The direction of the impulses that want to leave their bounds. */
 TB_MPRGP_FN void mprgp_leave_bounds(tb_mprgp *it)
 {
-    const tb_problem *problem = it->z.problem;
-    TB_MPRGP_EACH(b, problem->number_of_blocks)
-    {
-        const tb_block *block = &problem->blocks[b];
-        for (int32_t k = 0; k < block->rows; k++) {
-            const int32_t row = block->row + k;
-            it->along[row] =
-                it->z.r[row] *
-                mprgp_chopped(it->z.p[row], it->xi[row], mprgp_low(it, b, k), mprgp_high(it, b, k));
-        }
-    }
+    TB_MPRGP_EACH(row, it->problem->number_of_rows)
+    it->along[row] =
+        it->r[row] * mprgp_chopped(it->p[row], it->xi[row], mprgp_bounds_of(it, row));
 }
 
 /* Impulses into the bounds of a new round, which follow from their normal impulses. */
 TB_MPRGP_FN void mprgp_bound(tb_mprgp *it)
 {
-    const tb_problem *problem = it->z.problem;
+    const tb_problem *problem = it->problem;
+    mprgp_meet(it);
     TB_MPRGP_EACH(b, problem->number_of_blocks)
     {
         const tb_block *block = &problem->blocks[b];
-        tb_real *p = it->z.p + block->row;
-        p[0] = mprgp_clamped(p[0], 0, TB_REAL_MAX);
-        it->limit[b] = block->rows > 1 ? block->mu * p[0] : 0;
-        if (block->rows > 1) p[1] = mprgp_clamped(p[1], -it->limit[b], it->limit[b]);
+        tb_real *p = it->p + block->row, *limit = it->limit + block->row;
+        if (!(p[0] > 0)) p[0] = 0;
+        limit[0] = TB_REAL_MAX;
+        if (block->rows == 1) continue;
+        limit[1] = block->mu * p[0];
+        p[1] = tb_clamp(p[1], -limit[1], limit[1]);
     }
     mprgp_sum_xi(it);
 }
@@ -328,32 +352,29 @@ TB_MPRGP_FN void mprgp_bound(tb_mprgp *it)
 /* r, and the step of the projected gradient: a share of 2 / |R G|, by the power method. */
 TB_MPRGP_FN void mprgp_measure(tb_mprgp *it)
 {
-    const tb_problem *problem = it->z.problem;
+    const int32_t rows = it->problem->number_of_rows;
     double largest = 1, scale = 1;
-    TB_MPRGP_EACH(b, problem->number_of_blocks)
+    TB_MPRGP_EACH(row, rows)
     {
-        const tb_block *block = &problem->blocks[b];
-        tb_betz_calculate_r(&it->z, b, 1, false);
-        for (int32_t k = 0; k < block->rows; k++) /* unlike numbers reach every eigenvector */
-            it->along[block->row + k] =
-                it->z.r[block->row + k] * TB_R(1 + 0.1 * (((block->row + k) * 5) % 13));
+        tb_real g = 0;
+        for (int32_t j = 0; j < it->y.width; j++)
+            g += it->y.of_row[j * rows + row] * it->y.of_row[j * rows + row];
+        it->r[row] = g > 0 ? 1 / g : 0;
+        /* unlike numbers reach every eigenvector */
+        it->along[row] = it->r[row] * TB_R(1 + 0.1 * ((row * 5) % 13));
     }
     for (int32_t i = 0; i < TB_MPRGP_SPECTRUM; i++) {
         mprgp_sum_dofs(it, it->along);
-        TB_MPRGP_EACH(b, problem->number_of_blocks)
+        TB_MPRGP_EACH(row, rows)
         {
-            const tb_block *block = &problem->blocks[b];
-            for (int32_t k = 0; k < block->rows; k++) {
-                const int32_t row = block->row + k;
-                const double v = (double)it->along[row], r = (double)it->z.r[row];
-                const double next = scale * r * (double)mprgp_speed(it, block, k);
-                it->along[row] = TB_R(next);
-                if (!(r > 0)) continue;
-                TB_MPRGP_ADD(it, 0, b, next * next / r);
-                TB_MPRGP_ADD(it, 1, b, v * v / r);
-            }
+            const double v = (double)it->along[row], r = (double)it->r[row];
+            const double next = scale * r * (double)mprgp_speed(it, row);
+            it->along[row] = TB_R(next);
+            if (!(r > 0)) continue;
+            TB_MPRGP_ADD(it, 0, row, next * next / r);
+            TB_MPRGP_ADD(it, 1, row, v * v / r);
         }
-        mprgp_total(it, 2);
+        mprgp_total(it, 2, false);
         if (!(it->total[1] > 0) || !(it->total[0] > 0)) break;
         largest = sqrt(it->total[0] / it->total[1]) / scale;
         scale = 1 / largest;

@@ -29,6 +29,7 @@ typedef struct planar_solve {
     int32_t island, row; /* island of the world; first row in `p` */
     tb_problem problem;
     tb_betz_run run;
+    tb_mprgp_lists lists; /* of mprgp */
     tb_status status;
 } planar_solve;
 
@@ -206,10 +207,35 @@ static void open_solve(void *context, int32_t i, int32_t thread)
     tb_planar_island_open(islands, s->island, &s->problem, &warm);
     tb_solution *solution = &islands->solutions[s->island];
     const tb_solve_options *options = &c->options->solve;
-    s->status = is_mprgp(c->options) ? tb_mprgp_open(&s->run, &s->problem, options, &warm, solution)
-                                     : tb_betz_open(&s->run, &s->problem, options, &warm, solution,
-                                                    is_serial(c->options));
+    if (c->batch.mprgp)
+        s->status = tb_mprgp_open(&s->run, &s->lists, &s->problem, options, &warm, solution);
+    else
+        s->status = tb_betz_open(&s->run, &s->problem, options, &warm, solution,
+                                 is_serial(c->options) ? TB_BETZ_OF_SERIAL : TB_BETZ_OF_CUDA);
     s->run.done = s->status != TB_OK;
+}
+
+/* Numbers of a solve in the arrays of a batch whose lengths are not the island's. */
+typedef struct planar_lengths {
+    int32_t segments, entries, starts;
+    int64_t values;
+} planar_lengths;
+
+static planar_lengths lengths_of(const planar_solve *s, bool mprgp)
+{
+    const tb_problem *p = &s->problem;
+    if (s->status != TB_OK) return (planar_lengths){0};
+    if (mprgp) {
+        const int32_t slices = tb_mprgp_slices(p->number_of_dofs);
+        return (planar_lengths){.entries = s->lists.slice[slices],
+                                .starts = slices + 1,
+                                .values = (int64_t)s->lists.width * p->number_of_rows};
+    }
+    const tb_block *last = &p->blocks[p->number_of_blocks - 1];
+    return (planar_lengths){.segments = last->segment + last->segments,
+                            .entries = s->run.z.start[p->number_of_dofs],
+                            .starts = p->number_of_dofs + 1,
+                            .values = last->value + (int64_t)last->rows * last->width};
 }
 
 /* Offsets of the island's numbers among those of all. */
@@ -217,12 +243,8 @@ static void place_solve(planar_context *c, int32_t i)
 {
     tb_betz_batch *b = &c->batch;
     planar_solve *s = &c->solves[i];
-    const tb_planar_islands *islands = s->world->islands;
-    const tb_planar_island *from = &islands->islands[s->island];
-    const tb_block *last = &islands->blocks[from->first + from->blocks - 1];
-    const int32_t segments = last->segment + last->segments;
-    const int64_t values = last->value + (int64_t)last->rows * last->width;
-    const int32_t entries = s->status == TB_OK ? s->run.z.start[from->dofs] : 0;
+    const tb_planar_island *from = &s->world->islands->islands[s->island];
+    const planar_lengths own = lengths_of(s, b->mprgp);
     s->row = b->number_of_rows;
     b->islands[i] = (tb_betz_island){.block = b->number_of_blocks,
                                      .blocks = from->blocks,
@@ -233,13 +255,14 @@ static void place_solve(planar_context *c, int32_t i)
                                      .segment = b->number_of_segments,
                                      .start = b->number_of_dofs + i,
                                      .entry = (int32_t)b->number_of_entries,
-                                     .value = b->number_of_values};
+                                     .value = b->number_of_values,
+                                     .width = s->lists.width};
     b->number_of_blocks += from->blocks;
     b->number_of_rows += from->rows;
     b->number_of_dofs += from->dofs;
-    b->number_of_segments += segments;
-    b->number_of_values += values;
-    b->number_of_entries += entries;
+    b->number_of_segments += own.segments;
+    b->number_of_values += own.values;
+    b->number_of_entries += own.entries;
 }
 
 static void copy_solve(void *context, int32_t i, int32_t thread)
@@ -251,20 +274,26 @@ static void copy_solve(void *context, int32_t i, int32_t thread)
     const tb_problem *p = &s->problem;
     (void)thread;
     if (s->status != TB_OK) return;
-    const tb_block *last = &p->blocks[p->number_of_blocks - 1];
-    const size_t entries = (size_t)s->run.z.start[to->dofs];
+    const planar_lengths own = lengths_of(s, b->mprgp);
+    const size_t entries = (size_t)own.entries, values = (size_t)own.values;
+    const size_t starts = (size_t)own.starts;
     memcpy((tb_block *)(uintptr_t)b->blocks + to->block, p->blocks,
            (size_t)to->blocks * sizeof *p->blocks);
-    memcpy((tb_segment *)(uintptr_t)b->segments + to->segment, p->segments,
-           (size_t)(last->segment + last->segments) * sizeof *p->segments);
-    memcpy((double *)(uintptr_t)b->values + to->value, p->values,
-           (size_t)(last->value + (int64_t)last->rows * last->width) * sizeof *p->values);
     memcpy((double *)(uintptr_t)b->c + to->row, p->c, (size_t)to->rows * sizeof *p->c);
-    memcpy((int32_t *)(uintptr_t)b->start + to->start, s->run.z.start,
-           ((size_t)to->dofs + 1) * sizeof *b->start);
-    memcpy((int32_t *)(uintptr_t)b->row_of + to->entry, s->run.z.row, entries * sizeof *b->row_of);
-    memcpy((double *)(uintptr_t)b->coefficient + to->entry, s->run.z.coefficient,
-           entries * sizeof *b->coefficient);
+    memcpy((double *)(uintptr_t)b->values + to->value, b->mprgp ? s->lists.of_row : p->values,
+           values * sizeof *b->values);
+    memcpy((int32_t *)(uintptr_t)b->start + to->start,
+           b->mprgp ? s->lists.slice : s->run.z.start, starts * sizeof *b->start);
+    memcpy((int32_t *)(uintptr_t)b->row_of + to->entry, b->mprgp ? s->lists.row : s->run.z.row,
+           entries * sizeof *b->row_of);
+    memcpy((double *)(uintptr_t)b->coefficient + to->entry,
+           b->mprgp ? s->lists.of_dof : s->run.z.coefficient, entries * sizeof *b->coefficient);
+    if (b->mprgp)
+        memcpy((int32_t *)(uintptr_t)b->dof_of + to->value, s->lists.dof,
+               values * sizeof *b->dof_of);
+    else
+        memcpy((tb_segment *)(uintptr_t)b->segments + to->segment, p->segments,
+               (size_t)own.segments * sizeof *p->segments);
 }
 
 static bool take_arrays(planar_context *c)
@@ -277,9 +306,10 @@ static bool take_arrays(planar_context *c)
     b->start = TB_ARENA_ZEROED(&c->arena, int32_t, b->number_of_dofs + b->number_of_islands);
     b->row_of = TB_ARENA_ARRAY(&c->arena, int32_t, b->number_of_entries);
     b->coefficient = TB_ARENA_ARRAY(&c->arena, double, b->number_of_entries);
+    b->dof_of = b->mprgp ? TB_ARENA_ARRAY(&c->arena, int32_t, b->number_of_values) : NULL;
     b->p = TB_ARENA_ZEROED(&c->arena, double, b->number_of_rows);
     return b->blocks && b->segments && b->values && b->c && b->start && b->row_of &&
-           b->coefficient && b->p;
+           b->coefficient && b->p && (b->dof_of || !b->mprgp);
 }
 
 /* Lists the islands of all worlds, opens their solves, and lays their arrays one behind the
