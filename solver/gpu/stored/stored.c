@@ -33,6 +33,13 @@ static char *take(char **free, size_t bytes)
     return at;
 }
 
+static size_t exchange_bytes(const stored_job *job)
+{
+    const size_t side = TB_GPU_STORED_SOR_CONTACTS, contacts = (size_t)job->s.contacts;
+    if (job->variant->form != TB_STORED_FULL_IN_ONE) return 0;
+    return TB_GPU_STORED_SOR_SLOTS * ((contacts + side - 1) / side * side * 3) * job->size;
+}
+
 /* Points the vectors into a block at `base`; returns the block's bytes. */
 static size_t lay_out(stored_job *job, char *base)
 {
@@ -53,6 +60,7 @@ static size_t lay_out(stored_job *job, char *base)
     s->stopped = (int32_t *)(void *)take(&free, 2 * sizeof(int32_t));
     s->finished = (int32_t *)(void *)take(&free, sizeof(int32_t));
     s->counters = (unsigned *)(void *)take(&free, TB_GPU_STORED_COUNTERS * sizeof(unsigned));
+    s->exchange = take(&free, exchange_bytes(job));
     s->row_start = (int32_t *)(void *)take(&free, (contacts + 1) * sizeof(int32_t));
     s->column = (int32_t *)(void *)take(&free, blocks * sizeof(int32_t));
     s->group_start = (int32_t *)(void *)take(&free, groups * (contacts + 1) * sizeof(int32_t));
@@ -296,7 +304,7 @@ static tb_status gauss_seidel(stored_job *job, tb_error *error)
     const int count = s->left_out & TB_PROX_STEP_B ? 1 : 2;
     tb_status status = TB_OK;
     if (job->variant->form == TB_STORED_SPARSE_FULL) {
-        status = clear(job, s->counters, 0, 64 * sizeof *s->counters, error);
+        status = clear(job, s->counters, 0, TB_GPU_STORED_COUNTERS * sizeof *s->counters, error);
         return status == TB_OK ? start(job, TB_GPU_STORED_SPARSE_SOR, error) : status;
     }
     for (s->index = 0; s->index * s->group < s->contacts && status == TB_OK; s->index++)
@@ -379,6 +387,8 @@ static tb_status run(stored_job *job, tb_prox_result *result, tb_error *error)
     if (status == TB_OK)
         status = clear(job, s->counters, 0, TB_GPU_STORED_COUNTERS * sizeof *s->counters, error);
     if (status == TB_OK) status = clear(job, s->stopped, 0, 2 * sizeof *s->stopped, error);
+    if (status == TB_OK && form == TB_STORED_FULL_IN_ONE)
+        status = clear(job, s->exchange, 0xff, exchange_bytes(job), error);
     if (status == TB_OK) status = tb_gpu_mark(&job->device, BEFORE, error);
     if (status != TB_OK) return status;
     status = form == TB_STORED_ALL_IN_ONE || form == TB_STORED_FULL_IN_ONE

@@ -64,8 +64,9 @@ STORED_KERNEL(relaxed_b, 128, columns_of_group(s, SHARED))
 STORED_KERNEL(sparse_b, 128, sparse_columns_of_group(s))
 STORED_KERNEL(sparse_sor, 128, sparse_sweep(s, (unsigned *)shared_bytes))
 STORED_KERNEL(jor, 256, iterate_jor(s, SHARED))
-STORED_KERNEL(sor, 256, if (blockIdx.x == 0) go_along_diagonal(s, (sor_memory *)shared_bytes);
-              else own_rows(s, (sor_memory *)shared_bytes))
+STORED_KERNEL(sor, 256,
+              if (blockIdx.x == 0) go_along_diagonal(s, &((sor_memory *)shared_bytes)->diagonal);
+              else own_rows(s, &((sor_memory *)shared_bytes)->owner))
 
 /* ---- launches ---- */
 

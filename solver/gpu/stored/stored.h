@@ -30,15 +30,15 @@ typedef struct tb_gpu_stored {
     int32_t *stopped;          /* 1 as long as no element fails the test */
     int32_t *finished;         /* iterations that a launch of several has made */
     unsigned *counters;        /* TB_GPU_STORED_COUNTERS, zero before the first launch */
+    void *exchange;            /* slots of the cooperative Full SOR, all bits set before it */
     /* block CSR, and for each group the first block of each row whose column is in the group or
      * behind it */
     const int32_t *row_start, *column, *group_start;
     const void *value;
 } tb_gpu_stored;
 
-/* Counters: meetings of blocks, then one of the diagonal's progress and one for each owner of
- * rows. */
-enum { TB_GPU_STORED_COUNTERS = 32 * 600 };
+/* Counters: meetings of blocks, a ticket, finished contacts. */
+enum { TB_GPU_STORED_COUNTERS = 32 * 2 };
 
 /* One launch each. Names in brackets are those of the listings. */
 typedef enum tb_gpu_stored_step {
@@ -64,8 +64,10 @@ typedef enum tb_gpu_stored_step {
 enum {
     TB_GPU_STORED_JOR_BLOCKS = 4,    /* blocks of the cooperative JOR on a multiprocessor */
     TB_GPU_STORED_JOR_ROWS = 512,    /* most rows of a tile of its product */
-    TB_GPU_STORED_SOR_CONTACTS = 32, /* contacts of a diagonal block of the cooperative Full SOR */
-    TB_GPU_STORED_SOR_FEWEST = 3     /* diagonal blocks that it needs */
+    TB_GPU_STORED_SOR_CONTACTS = 16, /* contacts of a diagonal block of the cooperative Full SOR */
+    TB_GPU_STORED_SOR_AHEAD = 2, /* diagonal blocks whose columns the next ones' solver adds itself */
+    TB_GPU_STORED_SOR_FEWEST = TB_GPU_STORED_SOR_AHEAD + 3, /* diagonal blocks that it needs */
+    TB_GPU_STORED_SOR_SLOTS = 4 /* kinds of slots, one of each for every row of diagonal blocks */
 };
 
 #ifdef __cplusplus
