@@ -53,7 +53,7 @@ TB_MPRGP_FN void solve_island(const tb_gpu_betz *g, tb_betz_island *own, double 
 #define MPRGP_MEMORY
 #endif
 
-extern "C" __global__ void __launch_bounds__(TB_MPRGP_LANES)
+extern "C" __global__ void __launch_bounds__(TB_MPRGP_LANES, 1)
     tb_gpu_mprgp_islands(const __grid_constant__ tb_gpu_betz g)
 {
     MPRGP_MEMORY

@@ -37,6 +37,8 @@ enum {
     STAGES = 3,    /* strips of T in flight or in use */
     EMPTYING = AHEAD + 2
 };
+/* Below, the card's root of doubles flushes to zero. */
+static const double SMALLEST_QUICK = 1e-290;
 
 /* Shared memory of block 0. Squares lie by columns; x, sums and parts of block s in place s modulo the
  * number of places. */
@@ -152,6 +154,15 @@ TB_CARD void end_loads(void)
 
 /* ---- the diagonal ---- */
 
+TB_CARD tb_real fused(tb_real a, tb_real b, tb_real sum)
+{
+#ifdef TB_SINGLE
+    return fmaf(a, b, sum);
+#else
+    return fma(a, b, sum);
+#endif
+}
+
 /* A position among the diagonal blocks of one iteration. */
 TB_CARD int block_at(const sor_extent *e, unsigned at, int before)
 {
@@ -188,10 +199,13 @@ TB_CARD void load_far(const tb_gpu_stored *s, const sor_extent *e, diagonal_memo
 TB_CARD tb_real part_of_product(const tb_real (*square)[SIDE], const tb_real *x, int thread)
 {
     const int row = thread % SIDE, first = thread / SIDE * (SIDE / PARTS);
-    tb_real sum = 0;
+    tb_real even = 0, odd = 0;
 #pragma unroll
-    for (int c = 0; c < SIDE / PARTS; c++) sum += square[first + c][row] * x[first + c];
-    return sum;
+    for (int c = 0; c < SIDE / PARTS; c += 2) {
+        even = fused(square[first + c][row], x[first + c], even);
+        odd = fused(square[first + c + 1][row], x[first + c + 1], odd);
+    }
+    return even + odd;
 }
 
 TB_CARD tb_real sum_of_parts(const tb_real (*part)[SIDE], int row)
@@ -199,24 +213,58 @@ TB_CARD tb_real sum_of_parts(const tb_real (*part)[SIDE], int row)
     return (part[0][row] + part[1][row]) + (part[2][row] + part[3][row]);
 }
 
-TB_CARD tb_real fused(tb_real a, tb_real b, tb_real sum)
+/* The numbers of T that a turn needs, fetched a turn ahead. */
+typedef struct turn_of_contact {
+    tb_real rows[3][3]; /* T(contact of the lane, contact whose turn it is), by columns */
+    tb_real next[3][3]; /* T(contact of the next turn, contact whose turn it is), by columns */
+    tb_real tangent[2]; /* T(tangents, normal) of the contact itself */
+    tb_real mu;
+} turn_of_contact;
+
+TB_CARD void fetch_turn(const diagonal_memory_of_grid *m, unsigned at, int j, int row,
+                        turn_of_contact *turn)
 {
-#ifdef TB_SINGLE
-    return fmaf(a, b, sum);
+    const int next = j + 1 < CONTACTS ? 3 * (j + 1) : 3 * j;
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+        const tb_real *column = m->diagonal[at % RINGS][3 * j + c];
+#pragma unroll
+        for (int k = 0; k < 3; k++) {
+            turn->rows[c][k] = column[row + k];
+            turn->next[c][k] = column[next + k];
+        }
+        if (c > 0) continue;
+        turn->tangent[0] = column[3 * j + 1];
+        turn->tangent[1] = column[3 * j + 2];
+    }
+    turn->mu = m->mu[at % 2][j];
+}
+
+/* 1 / sqrt(x) without the range test of the library, but for the smallest numbers. */
+TB_CARD tb_real quick_rsqrt(tb_real x)
+{
+#if defined(__CUDA_ARCH__) && !defined(TB_SINGLE)
+    if (x < SMALLEST_QUICK) return tb_rsqrt(x);
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const double rest = fma(-x, y * y, 1.0); /* third order: the first guess has 20 bits */
+    return fma(fma(rest, 0.375, 0.5), y * rest, y);
 #else
-    return fma(a, b, sum);
+    return tb_rsqrt(x);
 #endif
 }
 
 /* One warp: the contacts of diagonal block `at` in order. A lane keeps the sums of its contact; half
  * the warp repeats the other half. The impulses of a contact are computed by all lanes alike, from
  * the sums `own` of the contact whose turn it is: all lanes add to those of the next contact what the
- * present one changes, so that no number goes from lane to lane between two contacts. */
+ * present one changes, so that no number goes from lane to lane between two contacts. A root is on
+ * the way to the next contact only where this one slips; what it multiplies is computed beside it. */
 TB_CARD void solve_diagonal(diagonal_memory_of_grid *m, unsigned at)
 {
-    const tb_real(*t)[SIDE] = m->diagonal[at % RINGS];
     const int lane = lane_of() % CONTACTS, row = 3 * lane;
     tb_real sum[3], own[3], x[3] = {0, 0, 0};
+    turn_of_contact now, then;
+    fetch_turn(m, at, 0, row, &then);
     for (int k = 0; k < 3; k++) {
         sum[k] = (m->sum[at % 2][row + k] + sum_of_parts(m->far_part[at % 2], row + k)) +
                  sum_of_parts(m->near_part, row + k);
@@ -224,30 +272,41 @@ TB_CARD void solve_diagonal(diagonal_memory_of_grid *m, unsigned at)
     }
 #pragma unroll
     for (int j = 0; j < CONTACTS; j++) {
-        const tb_real *c0 = t[3 * j], *c1 = t[3 * j + 1], *c2 = t[3 * j + 2];
         const bool turn = lane == j;
-        const int next = j + 1 < CONTACTS ? j + 1 : j;
-        tb_real following[3];
-        for (int k = 0; k < 3; k++) following[k] = __shfl_sync(0xffffffffu, sum[k], next);
-        const tb_real normal = tb_prox_unilateral(own[0]), radius = m->mu[at % 2][j] * normal;
-        tb_real y1 = fused(c0[3 * j + 1], normal, own[1]);
-        tb_real y2 = fused(c0[3 * j + 2], normal, own[2]);
-        const tb_real length2 = fused(y1, y1, y2 * y2);
-        if (length2 > radius * radius) {
-            const tb_real factor = radius * tb_rsqrt(length2);
-            y1 *= factor;
-            y2 *= factor;
+        tb_real following[3], normal = own[0];
+        now = then;
+        if (j + 1 < CONTACTS) fetch_turn(m, at, j + 1, row, &then);
+        for (int k = 0; k < 3; k++)
+            following[k] = __shfl_sync(0xffffffffu, sum[k], j + 1 < CONTACTS ? j + 1 : j);
+        if (!(normal > 0)) { /* open: nothing changes */
+            for (int k = 0; k < 3; k++) {
+                own[k] = following[k];
+                if (turn) sum[k] = 0;
+            }
+            continue;
         }
+        tb_real y1 = fused(now.tangent[0], normal, own[1]);
+        tb_real y2 = fused(now.tangent[1], normal, own[2]);
+        const tb_real length2 = fused(y1, y1, y2 * y2), radius = now.mu * normal;
+        tb_real change[3];
         for (int k = 0; k < 3; k++) {
-            const int to = 3 * next + k;
-            own[k] = fused(c2[to], y2, fused(c1[to], y1, fused(c0[to], normal, following[k])));
+            following[k] = fused(now.next[0][k], normal, following[k]);
+            change[k] = fused(now.next[1][k], y1, now.next[2][k] * y2);
+        }
+        if (length2 > radius * radius) {
+            const tb_real root = quick_rsqrt(length2);
+            for (int k = 0; k < 3; k++) own[k] = fused(root, radius * change[k], following[k]);
+            y1 *= radius * root;
+            y2 *= radius * root;
+        } else {
+            for (int k = 0; k < 3; k++) own[k] = following[k] + change[k];
         }
         if (turn) x[0] = normal, x[1] = y1, x[2] = y2;
         /* a row that is solved begins the next iteration's sum; its tangents see the next normal */
-        sum[0] = fused(c0[row], normal, turn ? 0 : sum[0]);
-        for (int k = 1; k < 3; k++) sum[k] = turn ? 0 : fused(c0[row + k], normal, sum[k]);
+        sum[0] = fused(now.rows[0][0], normal, turn ? 0 : sum[0]);
+        for (int k = 1; k < 3; k++) sum[k] = turn ? 0 : fused(now.rows[0][k], normal, sum[k]);
         for (int k = 0; k < 3; k++)
-            sum[k] = fused(c2[row + k], y2, fused(c1[row + k], y1, sum[k]));
+            sum[k] = fused(now.rows[2][k], y2, fused(now.rows[1][k], y1, sum[k]));
     }
     if (lane_of() >= CONTACTS) return;
     for (int k = 0; k < 3; k++) {

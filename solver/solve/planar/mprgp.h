@@ -65,8 +65,11 @@ typedef struct tb_mprgp {
 } tb_mprgp;
 
 #ifdef TB_MPRGP_CARD /* the card's unit, which defines TB_MPRGP_FN */
-#define TB_MPRGP_EACH(i, n)          for (int32_t i = (int32_t)threadIdx.x; i < (n); i += TB_MPRGP_LANES)
+#define TB_MPRGP_EACH(i, n)                                                                        \
+    _Pragma("unroll 2") for (int32_t i = (int32_t)threadIdx.x; i < (n); i += TB_MPRGP_LANES)
 #define TB_MPRGP_ADD(it, k, i, term) ((it)->own[k] += (term))
+/* A number that no kernel writes: its load may pass stores. */
+#define TB_MPRGP_READ(number) __ldg(&(number))
 
 TB_MPRGP_FN void mprgp_meet(tb_mprgp *it)
 {
@@ -74,17 +77,20 @@ TB_MPRGP_FN void mprgp_meet(tb_mprgp *it)
     __syncthreads();
 }
 
-/* A sum over the warps in halves; every lane reads all of them. */
+#define MPRGP_HALVE(numbers, half)                                                                 \
+    _Pragma("unroll") for (int32_t i = 0; i < (half); i++) (numbers)[i] += (numbers)[i + (half)];
+
+/* A sum over the warps in halves, written out so that the shares stay in registers; every lane reads
+ * all of them. */
 TB_MPRGP_FN double mprgp_sum_warps(const double *share)
 {
     double sum[TB_MPRGP_WARPS];
 #pragma unroll
     for (int32_t i = 0; i < TB_MPRGP_WARPS; i++) sum[i] = share[i];
-#pragma unroll
-    for (int32_t half = TB_MPRGP_WARPS / 2; half > 0; half /= 2)
-#pragma unroll
-        for (int32_t i = 0; i < half; i++) sum[i] += sum[i + half];
-    return sum[0];
+    MPRGP_HALVE(sum, 8)
+    MPRGP_HALVE(sum, 4)
+    MPRGP_HALVE(sum, 2)
+    return sum[0] + sum[1];
 }
 
 /* Two places by turns: a lane may write the next shares while others read the last. `sums` and
@@ -125,8 +131,9 @@ TB_MPRGP_FN void mprgp_total(tb_mprgp *it, const int32_t sums, const bool least)
     it->own_least = TB_RESIDUAL_UNKNOWN;
 }
 #else
-#define TB_MPRGP_FN         TB_STATIC
-#define TB_MPRGP_EACH(i, n) for (int32_t i = 0; i < (n); i++)
+#define TB_MPRGP_FN           TB_STATIC
+#define TB_MPRGP_EACH(i, n)   for (int32_t i = 0; i < (n); i++)
+#define TB_MPRGP_READ(number) (number)
 #define TB_MPRGP_ADD(it, k, i, term)                                                               \
     ((it)->shares[(k)*TB_MPRGP_LANES + (i) % TB_MPRGP_LANES] += (term))
 
@@ -156,24 +163,27 @@ TB_MPRGP_FN void mprgp_total(tb_mprgp *it, int32_t sums, bool least)
 #endif
 
 /* Y_row . s. */
-TB_FN tb_real mprgp_speed(const tb_mprgp *it, int32_t row)
+TB_MPRGP_FN tb_real mprgp_speed(const tb_mprgp *it, int32_t row)
 {
     const int32_t rows = it->problem->number_of_rows;
     tb_real speed = 0;
     TB_UNROLLED
     for (int32_t j = 0; j < it->y.width; j++)
-        speed += it->y.of_row[j * rows + row] * it->s[it->y.dof[j * rows + row]];
+        speed += TB_MPRGP_READ(it->y.of_row[j * rows + row]) *
+                 it->s[TB_MPRGP_READ(it->y.dof[j * rows + row])];
     return speed;
 }
 
 /* s of a dof: its column of Y times an array of rows. */
-TB_FN tb_real mprgp_sum_dof(const tb_mprgp *it, int32_t dof, const tb_real *rows)
+TB_MPRGP_FN tb_real mprgp_sum_dof(const tb_mprgp *it, int32_t dof, const tb_real *rows)
 {
-    const int32_t lane = dof % TB_MPRGP_SLICE, to = it->y.slice[dof / TB_MPRGP_SLICE + 1];
+    const int32_t *slice = it->y.slice + dof / TB_MPRGP_SLICE;
+    const int32_t from = TB_MPRGP_READ(slice[0]) + dof % TB_MPRGP_SLICE;
+    const int32_t to = TB_MPRGP_READ(slice[1]);
     tb_real sum = 0;
     TB_UNROLLED
-    for (int32_t i = it->y.slice[dof / TB_MPRGP_SLICE] + lane; i < to; i += TB_MPRGP_SLICE)
-        sum += it->y.of_dof[i] * rows[it->y.row[i]];
+    for (int32_t i = from; i < to; i += TB_MPRGP_SLICE)
+        sum += TB_MPRGP_READ(it->y.of_dof[i]) * rows[TB_MPRGP_READ(it->y.row[i])];
     return sum;
 }
 
@@ -249,19 +259,25 @@ TB_MPRGP_FN void mprgp_multiply(tb_mprgp *it)
     mprgp_total(it, 2, true);
 }
 
-/* The natural map of Coulomb's law of all blocks. */
+/* The natural map of Coulomb's law of all blocks; constant laws and lengths leave a card none of the
+ * other laws. */
 TB_MPRGP_FN void mprgp_look_at_friction(tb_mprgp *it)
 {
     const tb_problem *problem = it->problem;
     TB_MPRGP_EACH(b, problem->number_of_blocks)
     {
         const tb_block *block = &problem->blocks[b];
-        double p[3] = {0, 0, 0}, xi[3] = {0, 0, 0}; /* of a law in the plane the last is not read */
-        for (int32_t k = 0; k < block->rows && k < 2; k++) {
-            p[k] = (double)it->p[block->row + k];
-            xi[k] = (double)it->xi[block->row + k];
+        const tb_real *p = it->p + block->row, *xi = it->xi + block->row;
+        const tb_block normal = {.law = TB_LAW_UNILATERAL, .rows = 1};
+        const tb_block planar = {.law = TB_LAW_PLANAR, .rows = 2, .mu = block->mu};
+        double impulse[2] = {(double)p[0], 0}, speed[2] = {(double)xi[0], 0};
+        if (block->rows > 1) {
+            impulse[1] = (double)p[1];
+            speed[1] = (double)xi[1];
+            TB_MPRGP_ADD(it, 3, b, tb_block_natural(&planar, impulse, speed));
+        } else {
+            TB_MPRGP_ADD(it, 3, b, tb_block_natural(&normal, impulse, speed));
         }
-        TB_MPRGP_ADD(it, 3, b, tb_block_natural(block, p, xi));
     }
 }
 

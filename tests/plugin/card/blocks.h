@@ -204,6 +204,11 @@ static inline unsigned __ballot_sync(unsigned, bool own)
     return bits;
 }
 
+template <typename number> static number __ldg(const number *at)
+{
+    return *at;
+}
+
 static inline int __popc(unsigned bits)
 {
     return __builtin_popcount(bits);
