@@ -472,6 +472,18 @@ TB_CARD void load_strip(const tb_gpu_stored *s, const sor_extent *e, const own_s
     end_loads();
 }
 
+/* The impulses of a diagonal block, by two warps. One lane of each waits for its first number and
+ * the others for the lane: all owners read the same lines, which waits of all lanes would keep from
+ * being written. */
+TB_CARD void wait_for_impulses(const tb_real *slots, tb_real *x)
+{
+    const int thread = (int)threadIdx.x;
+    if (thread >= 2 * WARP) return;
+    if (lane_of() == 0) (void)wait_for_slot(slots + thread);
+    __syncwarp();
+    if (thread < SIDE) x[thread] = wait_for_slot(slots + thread);
+}
+
 /* Parts of a strip's products with the impulses of one diagonal block. */
 TB_CARD void multiply_strip(owner_memory *m, unsigned piece)
 {
@@ -519,8 +531,7 @@ TB_CARD void own_rows(const tb_gpu_stored *s, owner_memory *m)
     for (unsigned i = 0; i < STAGES - 1; i++) load_strip(s, &e, &own, m, i);
     for (int made = 0; made < s->iterations; made++)
         for (int p = 0; p < e.blocks; p++) {
-            if (thread < SIDE)
-                m->x[thread] = wait_for_slot(slots_of(s, IMPULSES + made % 2) + p * SIDE + thread);
+            wait_for_impulses(slots_of(s, IMPULSES + made % 2) + p * SIDE, m->x);
             for (int strip = own.first; strip < own.last; strip += STRIP, piece++) {
                 WAIT_FOR_LOADS(STAGES - 2);
                 __syncthreads();

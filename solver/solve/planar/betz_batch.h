@@ -23,8 +23,8 @@ enum {
 enum { TB_BETZ_MOVES = 1, TB_BETZ_OVER = 2, TB_BETZ_GAVE_UP = 4 };
 
 enum {
-    TB_MPRGP_LANES = 512, /* of a team, on a card and on a processor */
-    TB_MPRGP_ARRAYS = 4   /* arrays of rows that a solve needs beside those of tb_betz */
+    TB_MPRGP_LANES = 1024, /* of a team, on a card and on a processor */
+    TB_MPRGP_ARRAYS = 4    /* arrays of rows that a solve needs beside those of tb_betz */
 };
 
 typedef struct tb_betz_island {

@@ -28,8 +28,9 @@
 
 enum {
     TB_MPRGP_SUMS = 4, /* at once */
-    TB_MPRGP_WARPS = TB_MPRGP_LANES / 32,
-    TB_MPRGP_SHARED = 2 * TB_MPRGP_WARPS * (TB_MPRGP_SUMS + 1) * 8,
+    TB_MPRGP_WARPS = TB_MPRGP_LANES / 32, /* 32 */
+    TB_MPRGP_PLACE = (TB_MPRGP_WARPS + 1) * (TB_MPRGP_SUMS + 1), /* shares of warps, totals */
+    TB_MPRGP_SHARED = 2 * TB_MPRGP_PLACE * 8,
     TB_MPRGP_SPECTRUM = 10 /* products that estimate the largest eigenvalue */
 };
 
@@ -77,58 +78,54 @@ TB_MPRGP_FN void mprgp_meet(tb_mprgp *it)
     __syncthreads();
 }
 
-#define MPRGP_HALVE(numbers, half)                                                                 \
-    _Pragma("unroll") for (int32_t i = 0; i < (half); i++) (numbers)[i] += (numbers)[i + (half)];
-
-/* A sum over the warps in halves, written out so that the shares stay in registers; every lane reads
- * all of them. */
-TB_MPRGP_FN double mprgp_sum_warps(const double *share)
+TB_MPRGP_FN double mprgp_sum_of_warp(double own)
 {
-    double sum[TB_MPRGP_WARPS];
 #pragma unroll
-    for (int32_t i = 0; i < TB_MPRGP_WARPS; i++) sum[i] = share[i];
-    MPRGP_HALVE(sum, 8)
-    MPRGP_HALVE(sum, 4)
-    MPRGP_HALVE(sum, 2)
-    return sum[0] + sum[1];
+    for (int32_t half = 16; half > 0; half /= 2) own += __shfl_xor_sync(0xffffffffu, own, half);
+    return own;
 }
 
-/* Two places by turns: a lane may write the next shares while others read the last. `sums` and
- * `least` are constants where this is inlined. */
+TB_MPRGP_FN double mprgp_least_of_warp(double own)
+{
+#pragma unroll
+    for (int32_t half = 16; half > 0; half /= 2) {
+        const double other = __shfl_xor_sync(0xffffffffu, own, half);
+        if (other < own) own = other;
+    }
+    return own;
+}
+
+/* Warps add their lanes' shares, then one warp a number adds the warps'. Two places by turns: a lane
+ * may write the next shares while others read the last totals. `sums` and `least` are constants
+ * where this is inlined. */
 TB_MPRGP_FN void mprgp_total(tb_mprgp *it, const int32_t sums, const bool least)
 {
     const int32_t warp = (int32_t)threadIdx.x / 32, lane = (int32_t)threadIdx.x % 32;
-    double *place = it->shares + it->turn * TB_MPRGP_WARPS * (TB_MPRGP_SUMS + 1);
-    double *smallest = place + TB_MPRGP_WARPS * TB_MPRGP_SUMS;
+    double *place = it->shares + it->turn * TB_MPRGP_PLACE, *total = place + TB_MPRGP_WARPS * (TB_MPRGP_SUMS + 1);
     it->turn = 1 - it->turn;
 #pragma unroll
-    for (int32_t half = 16; half > 0; half /= 2) {
-#pragma unroll
-        for (int32_t k = 0; k < TB_MPRGP_SUMS; k++)
-            if (k < sums) it->own[k] += __shfl_xor_sync(0xffffffffu, it->own[k], half);
-        if (!least) continue;
-        const double other = __shfl_xor_sync(0xffffffffu, it->own_least, half);
-        if (other < it->own_least) it->own_least = other;
+    for (int32_t k = 0; k < TB_MPRGP_SUMS; k++) {
+        if (k >= sums) break;
+        const double own = mprgp_sum_of_warp(it->own[k]);
+        if (lane == 0) place[TB_MPRGP_WARPS * k + warp] = own;
+        it->own[k] = 0;
     }
-    if (lane == 0) {
-#pragma unroll
-        for (int32_t k = 0; k < TB_MPRGP_SUMS; k++)
-            if (k < sums) place[TB_MPRGP_WARPS * k + warp] = it->own[k];
-        if (least) smallest[warp] = it->own_least;
+    if (least) {
+        const double own = mprgp_least_of_warp(it->own_least);
+        if (lane == 0) place[TB_MPRGP_WARPS * sums + warp] = own;
+        it->own_least = TB_RESIDUAL_UNKNOWN;
+    }
+    __syncthreads();
+    if (warp < sums + least) {
+        const double own = place[TB_MPRGP_WARPS * warp + lane];
+        const double all = warp < sums ? mprgp_sum_of_warp(own) : mprgp_least_of_warp(own);
+        if (lane == 0) total[warp] = all;
     }
     __syncthreads();
 #pragma unroll
     for (int32_t k = 0; k < TB_MPRGP_SUMS; k++)
-        if (k < sums) {
-            it->total[k] = mprgp_sum_warps(place + TB_MPRGP_WARPS * k);
-            it->own[k] = 0;
-        }
-    if (!least) return;
-    it->least = smallest[0];
-#pragma unroll
-    for (int32_t i = 1; i < TB_MPRGP_WARPS; i++)
-        if (smallest[i] < it->least) it->least = smallest[i];
-    it->own_least = TB_RESIDUAL_UNKNOWN;
+        if (k < sums) it->total[k] = total[k];
+    if (least) it->least = total[sums];
 }
 #else
 #define TB_MPRGP_FN           TB_STATIC
