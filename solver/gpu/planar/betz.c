@@ -64,8 +64,7 @@ static void stage(const planar_card *card, const parts *p, const tb_betz_batch *
     put(card, p->blocks, b->blocks, (size_t)b->number_of_blocks * sizeof *b->blocks);
     put(card, p->segments, b->segments, (size_t)b->number_of_segments * sizeof *b->segments);
     put(card, p->values, b->values, (size_t)b->number_of_values * sizeof *b->values);
-    if (b->mprgp)
-        put(card, p->dof_of, b->dof_of, (size_t)b->number_of_values * sizeof *b->dof_of);
+    if (b->mprgp) put(card, p->dof_of, b->dof_of, (size_t)b->number_of_values * sizeof *b->dof_of);
     put(card, p->c, b->c, (size_t)b->number_of_rows * sizeof *b->c);
     put(card, p->start, b->start,
         ((size_t)b->number_of_dofs + (size_t)b->number_of_islands) * sizeof *b->start);

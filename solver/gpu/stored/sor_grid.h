@@ -43,11 +43,11 @@ static const double SMALLEST_QUICK = 1e-290;
 /* Shared memory of block 0. Squares lie by columns; x, sums and parts of block s in place s modulo the
  * number of places. */
 typedef struct diagonal_memory_of_grid {
-    tb_real diagonal[RINGS][SIDE][SIDE];   /* T(s, s) */
-    tb_real near[2][SIDE][SIDE];           /* T(s, s - 1) */
-    tb_real far[RINGS][FAR * SIDE][SIDE];  /* T(s, s - 2), T(s, s - 3), ... */
-    tb_real x[X_KEPT][SIDE];               /* impulses */
-    tb_real sum[2][SIDE], left[2][SIDE];   /* before the solve, with d; after it */
+    tb_real diagonal[RINGS][SIDE][SIDE];  /* T(s, s) */
+    tb_real near[2][SIDE][SIDE];          /* T(s, s - 1) */
+    tb_real far[RINGS][FAR * SIDE][SIDE]; /* T(s, s - 2), T(s, s - 3), ... */
+    tb_real x[X_KEPT][SIDE];              /* impulses */
+    tb_real sum[2][SIDE], left[2][SIDE];  /* before the solve, with d; after it */
     tb_real mu[2][CONTACTS];
     tb_real near_part[PARTS][SIDE], far_part[2][PARTS][SIDE];
     int last; /* the iterations end here */
@@ -423,8 +423,8 @@ TB_CARD void go_along_diagonal(const tb_gpu_stored *s, diagonal_memory_of_grid *
     for (int made = 1;; made++)
         for (int p = 0; p < e.blocks; p++, at++) {
             if (thread < WORKERS)
-                m->near_part[thread / SIDE][thread % SIDE] = part_of_product(
-                    m->near[at % 2], m->x[(at + X_KEPT - 1) % X_KEPT], thread);
+                m->near_part[thread / SIDE][thread % SIDE] =
+                    part_of_product(m->near[at % 2], m->x[(at + X_KEPT - 1) % X_KEPT], thread);
             __syncthreads();
             if (warp == 2 && p > 0) moved = hand_over(s, &e, m, at - 1) || moved;
             if (warp == 0)
@@ -437,9 +437,9 @@ TB_CARD void go_along_diagonal(const tb_gpu_stored *s, diagonal_memory_of_grid *
             if (warp == 2) {
                 const int first = p * SIDE;
                 for (int i = lane_of(); i < SIDE && first + i < e.n; i += WARP)
-                    moved = moves_on(s, ((const tb_real *)s->next)[first + i],
-                                     m->x[at % X_KEPT][i]) ||
-                            moved;
+                    moved =
+                        moves_on(s, ((const tb_real *)s->next)[first + i], m->x[at % X_KEPT][i]) ||
+                        moved;
                 end_iteration(s, m, moved, made);
                 __threadfence();
                 __syncwarp();
@@ -500,8 +500,8 @@ TB_CARD void multiply_strip(owner_memory *m, unsigned piece)
 }
 
 /* One thread's row takes the columns of diagonal block p. */
-TB_CARD void add_to_row(const tb_gpu_stored *s, const sor_extent *e, const owner_memory *m,
-                        int row, int within, int p)
+TB_CARD void add_to_row(const tb_gpu_stored *s, const sor_extent *e, const owner_memory *m, int row,
+                        int within, int p)
 {
     tb_real *sum = (tb_real *)s->sum + row;
     const int since = (p - row / SIDE + e->blocks) % e->blocks; /* blocks since its own */

@@ -65,7 +65,8 @@ enum {
     TB_GPU_STORED_JOR_BLOCKS = 4,    /* blocks of the cooperative JOR on a multiprocessor */
     TB_GPU_STORED_JOR_ROWS = 512,    /* most rows of a tile of its product */
     TB_GPU_STORED_SOR_CONTACTS = 16, /* contacts of a diagonal block of the cooperative Full SOR */
-    TB_GPU_STORED_SOR_AHEAD = 2, /* diagonal blocks whose columns the next ones' solver adds itself */
+    TB_GPU_STORED_SOR_AHEAD =
+        2, /* diagonal blocks whose columns the next ones' solver adds itself */
     TB_GPU_STORED_SOR_FEWEST = TB_GPU_STORED_SOR_AHEAD + 3, /* diagonal blocks that it needs */
     TB_GPU_STORED_SOR_SLOTS = 4 /* kinds of slots, one of each for every row of diagonal blocks */
 };

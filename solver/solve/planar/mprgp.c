@@ -22,8 +22,8 @@ TB_STATIC tb_status mprgp_list_rows(const tb_problem *p, tb_mprgp_lists *lists, 
     for (int32_t b = 0; b < p->number_of_blocks; b++)
         if (p->blocks[b].width > lists->width) lists->width = p->blocks[b].width;
     if (rows * lists->width > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
-    tb_real *of_row = TB_ARENA_ZEROED(scratch, tb_real, rows *lists->width);
-    int32_t *dof = TB_ARENA_ZEROED(scratch, int32_t, rows *lists->width);
+    tb_real *of_row = TB_ARENA_ZEROED(scratch, tb_real, rows * lists->width);
+    int32_t *dof = TB_ARENA_ZEROED(scratch, int32_t, rows * lists->width);
     if (!of_row || !dof) return TB_RESOURCE_EXHAUSTED;
     for (int32_t b = 0; b < p->number_of_blocks; b++) {
         const tb_block *block = &p->blocks[b];

@@ -27,8 +27,8 @@
 #include "solve/solve.h"
 
 enum {
-    TB_MPRGP_SUMS = 4, /* at once */
-    TB_MPRGP_WARPS = TB_MPRGP_LANES / 32, /* 32 */
+    TB_MPRGP_SUMS = 4,                                           /* at once */
+    TB_MPRGP_WARPS = TB_MPRGP_LANES / 32,                        /* 32 */
     TB_MPRGP_PLACE = (TB_MPRGP_WARPS + 1) * (TB_MPRGP_SUMS + 1), /* shares of warps, totals */
     TB_MPRGP_SHARED = 2 * TB_MPRGP_PLACE * 8,
     TB_MPRGP_SPECTRUM = 10 /* products that estimate the largest eigenvalue */
@@ -101,7 +101,8 @@ TB_MPRGP_FN double mprgp_least_of_warp(double own)
 TB_MPRGP_FN void mprgp_total(tb_mprgp *it, const int32_t sums, const bool least)
 {
     const int32_t warp = (int32_t)threadIdx.x / 32, lane = (int32_t)threadIdx.x % 32;
-    double *place = it->shares + it->turn * TB_MPRGP_PLACE, *total = place + TB_MPRGP_WARPS * (TB_MPRGP_SUMS + 1);
+    double *place = it->shares + it->turn * TB_MPRGP_PLACE,
+           *total = place + TB_MPRGP_WARPS * (TB_MPRGP_SUMS + 1);
     it->turn = 1 - it->turn;
 #pragma unroll
     for (int32_t k = 0; k < TB_MPRGP_SUMS; k++) {
@@ -340,8 +341,7 @@ TB_MPRGP_FN void mprgp_expand(tb_mprgp *it)
 TB_MPRGP_FN void mprgp_leave_bounds(tb_mprgp *it)
 {
     TB_MPRGP_EACH(row, it->problem->number_of_rows)
-    it->along[row] =
-        it->r[row] * mprgp_chopped(it->p[row], it->xi[row], mprgp_bounds_of(it, row));
+    it->along[row] = it->r[row] * mprgp_chopped(it->p[row], it->xi[row], mprgp_bounds_of(it, row));
 }
 
 /* Impulses into the bounds of a new round, which follow from their normal impulses. */

@@ -14,8 +14,9 @@ typedef struct tb_mprgp_lists {
     const tb_real *of_row; /* width x rows: number j of a row at j rows + row, and ... */
     const int32_t *dof;    /* ... its dof */
     const int32_t *slice;  /* slices + 1: first entry of a slice of TB_MPRGP_SLICE dofs */
-    const tb_real *of_dof; /* entries: number e of a dof at slice + e TB_MPRGP_SLICE + dof, and ... */
-    const int32_t *row;    /* ... its row */
+    const tb_real
+        *of_dof;        /* entries: number e of a dof at slice + e TB_MPRGP_SLICE + dof, and ... */
+    const int32_t *row; /* ... its row */
 } tb_mprgp_lists;
 
 TB_FN int32_t tb_mprgp_slices(int32_t dofs)

@@ -282,8 +282,8 @@ static void copy_solve(void *context, int32_t i, int32_t thread)
     memcpy((double *)(uintptr_t)b->c + to->row, p->c, (size_t)to->rows * sizeof *p->c);
     memcpy((double *)(uintptr_t)b->values + to->value, b->mprgp ? s->lists.of_row : p->values,
            values * sizeof *b->values);
-    memcpy((int32_t *)(uintptr_t)b->start + to->start,
-           b->mprgp ? s->lists.slice : s->run.z.start, starts * sizeof *b->start);
+    memcpy((int32_t *)(uintptr_t)b->start + to->start, b->mprgp ? s->lists.slice : s->run.z.start,
+           starts * sizeof *b->start);
     memcpy((int32_t *)(uintptr_t)b->row_of + to->entry, b->mprgp ? s->lists.row : s->run.z.row,
            entries * sizeof *b->row_of);
     memcpy((double *)(uintptr_t)b->coefficient + to->entry,
