@@ -18,7 +18,8 @@
  * follow the first run of sweeps (newton_is_nearer).
  *
  * Without a history, a problem whose rows all give way by themselves (recovery of overlaps) tries
- * steps from the statuses right after the first run of sweeps, whatever their price: they are exact.
+ * steps from the statuses first, or right after the first run of sweeps where the caller knows no
+ * statuses, whatever their price: they are exact.
  *
  * Where all of that fails, Newton's rounds begin again from the caller's start with a quarter of the
  * iterations: impulses that an earlier way leaves may be a worse start. The last tries have no start:
@@ -351,6 +352,14 @@ TB_STATIC bool newton_is_nearer(const tb_choice *choice)
                             choice->options->tolerance) > h->newton;
 }
 
+/* Whether a step from any statuses is exact, so that few are needed: the rows give way by
+ * themselves, and the caller keeps no history that would choose. */
+TB_STATIC bool sets_are_exact(const tb_choice *choice)
+{
+    return !choice->history && choice->problem->number_of_dofs <= TB_DENSE_DOFS &&
+           tb_newton_is_elastic(choice->problem);
+}
+
 /* Sweeps in runs of doubling length, until the tolerance is reached or Newton is predicted to be
  * cheaper. */
 TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
@@ -358,14 +367,12 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
     tb_status status = auto_run(choice, TB_RUN_SOR, warm, FIRST_RUN_SWEEPS, ended);
     if (status != TB_OK || *ended) return status;
     bool many = newton_is_nearer(choice);
-    /* where rows give way by themselves a step from any sets is exact, and few are needed */
-    const bool elastic = !choice->history && choice->problem->number_of_dofs <= TB_DENSE_DOFS &&
-                         tb_newton_is_elastic(choice->problem);
-    if (elastic) {
+    const bool exact = sets_are_exact(choice);
+    if (exact) {
         status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
         if (status != TB_OK || *ended) return status;
     }
-    bool tried = elastic;
+    bool tried = exact;
     for (int32_t sweeps = 2 * FIRST_RUN_SWEEPS; !many; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
         const int32_t made = choice->iterations;
@@ -422,15 +429,17 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
         if (status != TB_OK || ended || choice->solution->at_rounding) return status;
         return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
     }
-    const bool from_sets = has_sets && sets_are_cheaper(choice->history);
+    const bool from_sets =
+        has_sets && (sets_are_cheaper(choice->history) || sets_are_exact(choice));
     if (from_sets) {
         status = auto_run(choice, TB_RUN_SETS, warm, INT32_MAX, &ended);
-        if (status == TB_OK && ended) learn_of_sets(choice, (double)choice->work.linear_solves);
+        if (status == TB_OK && ended && choice->history)
+            learn_of_sets(choice, (double)choice->work.linear_solves);
         if (status != TB_OK || ended) return status;
     }
     status = auto_sweep(choice, from_sets ? NULL : warm, &ended);
     if (status != TB_OK) return status;
-    if (from_sets)
+    if (from_sets && choice->history)
         learn_of_sets(choice, choice->cost / choice->history->price);
     else if (ended && choice->work.linear_solves == 0)
         status = learn_of_sweeps(choice);

@@ -371,9 +371,10 @@ TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solut
     return TB_OK;
 }
 
-TB_STATIC double moved_energy(tb_world *w)
+TB_STATIC double moved_energy(tb_world *w, bool *placed)
 {
     (void)w;
+    *placed = false;
     return 0;
 }
 
@@ -406,10 +407,11 @@ TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solut
     return w->accounts ? tb_world_account(w, solution, account, error) : TB_OK;
 }
 
-/* Energy of the coordinates and velocities as they are by now. */
-TB_STATIC double moved_energy(tb_world *w)
+/* Energy of the coordinates and velocities as they are by now. Leaves the poses there: *placed. */
+TB_STATIC double moved_energy(tb_world *w, bool *placed)
 {
-    return w->accounts ? tb_world_end_energy(w) : 0;
+    *placed = w->accounts;
+    return w->accounts ? tb_world_end_energy(w, false) : 0;
 }
 
 /* Where the change of energy comes from, if that is reported. Returns the energy (J) that the step
@@ -419,7 +421,8 @@ TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double 
 {
     if (!w->accounts) return 0;
     tb_certificate c = *certificate;
-    c.energy = tb_world_end_energy(w);
+    /* the closing of loops has placed the bodies */
+    c.energy = tb_world_end_energy(w, w->model->number_of_equalities > 0);
     c.energy_change = c.energy - before;
     c.energy_recovery = a->recovers ? c.energy - a->energy : 0;
     c.energy_motors = a->motors;
@@ -444,9 +447,12 @@ TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_ener
                                    tb_certificate *c, tb_error *error)
 {
     account->recovers = recovered->velocity || w->model->number_of_equalities > 0;
-    if (account->recovers) account->energy = moved_energy(w);
+    bool placed = false;
+    if (account->recovers) account->energy = moved_energy(w, &placed);
     if (recovered->velocity) tb_world_move_recovery(w, recovered->velocity);
-    const tb_status status = tb_world_close_loops(w, w->q, recovered, &c->closure_error, error);
+    placed = placed && !recovered->velocity;
+    const tb_status status =
+        tb_world_close_loops(w, w->q, placed, recovered, &c->closure_error, error);
     if (recovered->velocity && TB_LEADER) tb_world_find_violated_limits(w, recovered);
     tb_team_sync();
     if (recovered->faults > 0) {

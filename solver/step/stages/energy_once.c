@@ -189,10 +189,13 @@ TB_EXTERN double tb_world_begin_energy(tb_world *world)
     return energy;
 }
 
-TB_EXTERN double tb_world_end_energy(tb_world *world)
+TB_EXTERN double tb_world_end_energy(tb_world *world, bool placed)
 {
     tb_dynamics *d = &world->dynamics;
-    tb_dynamics_motion(d, world->q, world->u_end, world->kinematic);
+    if (placed)
+        tb_dynamics_velocities(d, world->u_end, world->kinematic);
+    else
+        tb_dynamics_motion(d, world->q, world->u_end, world->kinematic);
     const double energy =
         potential_energy(d, world->q) + kinetic_energy(d, world->u_end, world->arena);
     tb_team_sync();
@@ -205,10 +208,11 @@ typedef struct world_motion {
     body_motion *bodies;
 } world_motion;
 
-/* The motions at the poses of the step's collision configuration. */
+/* The motions at the poses of the step's collision configuration, at_rest NULL: of the velocities
+ * that the dynamics have. */
 TB_CALLED void read_motions(tb_world *w, const double *at_rest, const world_motion *motion)
 {
-    tb_dynamics_velocities(&w->dynamics, motion->u, at_rest);
+    if (at_rest) tb_dynamics_velocities(&w->dynamics, motion->u, at_rest);
     TB_EACH (i, w->model->number_of_bodies)
         if (w->model->bodies[i].tree >= 0) motion->bodies[i] = motion_of(&w->dynamics, i);
     tb_team_sync();
@@ -473,7 +477,8 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
         change[i] = w->u_end[i] - w->u[i];
     }
     tb_team_sync();
-    read_motions(w, at_rest, &begin);
+    /* until here the dynamics move with u0 */
+    read_motions(w, m->number_of_kinematic_bodies > 0 ? at_rest : NULL, &begin);
     read_motions(w, at_rest, &end);
     const double tendons = tendon_error(w, largest_turn(w, end.bodies));
     tb_team_sync(); /* all have read the velocities */
@@ -513,6 +518,5 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
         fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction), tendons);
     a->bases_move = bases_move(w);
     tb_team_sync();
-    tb_dynamics_velocities(&w->dynamics, w->u, w->kinematic);
     return TB_OK;
 }

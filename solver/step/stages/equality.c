@@ -327,10 +327,10 @@ TB_STATIC void find_open_loops(tb_world *w, const closure *c, tb_recovered *reco
     }
 }
 
-/* Assembles all equalities at q under the step's last velocity. */
-TB_STATIC tb_status look_at_loops(tb_world *w, const tb_real *q, closure *c)
+/* Assembles all equalities at q under the step's last velocity. placed: the poses are those of q. */
+TB_STATIC tb_status look_at_loops(tb_world *w, const tb_real *q, bool placed, closure *c)
 {
-    tb_dynamics_positions(&w->dynamics, q, w->kinematic);
+    if (!placed) tb_dynamics_positions(&w->dynamics, q, w->kinematic);
     tb_tendons_place(w);
     return assemble_equalities(w, q, w->u_end, c);
 }
@@ -349,26 +349,27 @@ TB_STATIC tb_status project_positions(tb_world *w, tb_real *q, closure *c)
         tb_team_sync();
         if (least_motion(w, c->errors, ridge, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         tb_dynamics_integrate(w->model, motion, 1, q);
-        if (look_at_loops(w, q, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        if (look_at_loops(w, q, false, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         if (c->largest <= TB_R(0.5) * last) continue;
         const bool tried = ridge == AXES_RIDGE;
         ridge = AXES_RIDGE;
         if (c->largest >= last) {
             tb_team_copy(q, before, (size_t)coordinates * sizeof *q);
             tb_team_sync();
-            if (look_at_loops(w, q, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+            if (look_at_loops(w, q, false, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         }
         if (tried) return TB_OK;
     }
     return TB_OK;
 }
 
-TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, tb_recovered *recovered,
+TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, bool placed, tb_recovered *recovered,
                                 double *closure_error)
 {
     tb_real *motion = NULL;
     closure c;
-    if (!take_closure(w, &c) || look_at_loops(w, q, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    if (!take_closure(w, &c) || look_at_loops(w, q, placed, &c) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
     if (w->number_of_rows == 0) return TB_OK;
     /* the recovery has drawn loops far from closed together */
     if (c.largest <= projected_error(w) && project_positions(w, q, &c) != TB_OK)
@@ -384,12 +385,13 @@ TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, tb_recovered *recovered
     return TB_OK;
 }
 
-TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, tb_recovered *recovered,
-                                         double *closure_error, tb_error *error)
+TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, bool placed,
+                                         tb_recovered *recovered, double *closure_error,
+                                         tb_error *error)
 {
     *closure_error = 0;
     if (world->model->number_of_equalities == 0) return TB_OK;
-    if (close_loops(world, q, recovered, closure_error) != TB_OK)
+    if (close_loops(world, q, placed, recovered, closure_error) != TB_OK)
         return tb_fail_memory(error, 0, "the closing of loops");
     return TB_OK;
 }

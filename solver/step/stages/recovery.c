@@ -9,7 +9,7 @@
  *
  * the recovery takes the smallest one in the metric of the mass matrix. It is again a contact
  * problem: the whitened rows are those of the velocities, there is no friction, the impulses start
- * from zero, and the tolerance is the step's. The coordinates move by dt v; v is no part of the
+ * from zero and the statuses from the gaps that ask, and the tolerance is the step's. The coordinates move by dt v; v is no part of the
  * velocity, so recovery brings no momentum, and energy only by lifting bodies against gravity and
  * springs.
  *
@@ -42,6 +42,8 @@ typedef struct recovery_problem {
     tb_block *blocks;
     int32_t *rows;           /* blocks: first row in the step's problem */
     tb_real *c, *compliance; /* rows */
+    tb_real *start;          /* rows: no impulses */
+    uint8_t *statuses;       /* blocks: a contact or limit pushes if its gap asks for a motion */
     int32_t number_of_blocks, number_of_rows;
 } recovery_problem;
 
@@ -78,7 +80,9 @@ TB_STATIC bool take_problem(const tb_world *w, recovery_problem *p)
     p->rows = TB_ARENA_ARRAY(w->arena, int32_t, w->number_of_blocks);
     p->c = TB_ARENA_ARRAY(w->arena, tb_real, w->number_of_rows);
     p->compliance = TB_ARENA_ARRAY(w->arena, tb_real, w->number_of_rows);
-    return p->blocks && p->rows && p->c && p->compliance;
+    p->start = TB_ARENA_ZEROED(w->arena, tb_real, w->number_of_rows);
+    p->statuses = TB_ARENA_ARRAY(w->arena, uint8_t, w->number_of_blocks);
+    return p->blocks && p->rows && p->c && p->compliance && p->start && p->statuses;
 }
 
 /* A block of the step as the `number`-th of the recovery, with rows from `row` on. */
@@ -105,6 +109,8 @@ TB_CALLED void write_block(const tb_world *w, const tb_solution *solution, int32
                                                                    : RECOVERY_JOINT_COMPLIANCE;
         p->compliance[row + r] = g > 0 ? compliance * g : 1;
     }
+    const tb_contact_status pushes = p->c[row] < 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN;
+    p->statuses[number] = (uint8_t)(loop ? TB_CONTACT_STICK : pushes);
 }
 
 TB_STATIC void write_problem(const tb_world *w, const tb_solution *solution, int32_t equalities,
@@ -282,8 +288,8 @@ TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solutio
     tb_solve_options options = w->options->solve;
     options.maximum_iterations = RECOVERY_ITERATIONS;
     options.stop = TB_STOP_RESIDUAL;
-    options.warm_start = false;
-    tb_warm_start warm = {.scratch = w->arena};
+    options.warm_start = true;
+    tb_warm_start warm = {.lambda = p.start, .statuses = p.statuses, .scratch = w->arena};
     const tb_status status = tb_world_run_solver(w, &options, &problem, &warm, &solved, error);
     if (status != TB_OK) return status;
     find_faults(w, &p, &solved, recovered);

@@ -347,12 +347,13 @@ typedef struct tb_energy_account {
  * above TB_UNCHECKED_TURN a step. */
 #define TB_UNCHECKED_TURN 0.05 /* rad */
 TB_EXTERN bool tb_world_turns_fast(const tb_world *world, const double *u);
-/* Sorts the work of a step by its source, once u_end is there; double only. */
+/* Sorts the work of a step by its source, once u_end is there. The dynamics keep the velocities of
+ * the account; double only. */
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
                                      tb_energy_account *account, tb_error *error);
-/* Energy (J) of w->q and u_end, before they are the state's; moves the dynamics there; double
- * only. */
-TB_EXTERN double tb_world_end_energy(tb_world *world);
+/* Energy (J) of w->q and u_end, before they are the state's; moves the dynamics there, whose poses
+ * are those of w->q already if it is placed; double only. */
+TB_EXTERN double tb_world_end_energy(tb_world *world, bool placed);
 /* Energy (J) of the state that the step begins with, before anything moves; double only. */
 TB_EXTERN double tb_world_begin_energy(tb_world *world);
 /* tb_state_overlaps for the `most` deepest pairs; *total counts all. A crowd of shapes in one place
@@ -365,10 +366,13 @@ tb_status tb_state_deepest_overlaps(const tb_state *state, double slop, int32_t 
 TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena);
 
 /* Moves q (coordinates) so that equalities hold. *closure_error: the largest error left, m or rad.
- * Equalities that can be closed no further are faults; the world's gaps become the errors left. */
+ * Equalities that can be closed no further are faults; the world's gaps become the errors left.
+ * placed: the poses of the dynamics are those of q, as they are afterwards if there are
+ * equalities. */
 #define tb_world_close_loops TB_SYMBOL(tb_world_close_loops)
-TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, tb_recovered *recovered,
-                                         double *closure_error, tb_error *error);
+TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, bool placed,
+                                         tb_recovered *recovered, double *closure_error,
+                                         tb_error *error);
 
 /* ---- pieces ---- */
 

@@ -91,11 +91,11 @@ TB_STATIC inline tb_status tb_equality_predict(tb_world *world, tb_real *u)
     return TB_OK;
 }
 
-TB_STATIC inline tb_status tb_world_close_loops(tb_world *world, tb_real *q,
+TB_STATIC inline tb_status tb_world_close_loops(tb_world *world, tb_real *q, bool placed,
                                                 tb_recovered *recovered, double *closure_error,
                                                 tb_error *error)
 {
-    (void)world, (void)q, (void)recovered, (void)error;
+    (void)world, (void)q, (void)placed, (void)recovered, (void)error;
     *closure_error = 0;
     return TB_OK;
 }
