@@ -132,12 +132,14 @@ void tb_qp_solver_close(tb_qp_solver *); /* NULL is fine */
 /* ---- experiments of the thesis ------------------------------------------------------------------ */
 
 /* C = B A for a symmetric band B (n x n, `band` as a program's hessian) and a dense A of
- * `columns` columns of n numbers, column-major: Litven's symgbmm (chapter 6) in three variants.
- * The two GPU variants sum in the same order and give the same bytes. */
+ * `columns` columns of n numbers, column-major: Litven's symgbmm (chapter 6) in three variants, and
+ * the general product that he compares with. NAIVE and SHARED sum in the same order and give the same
+ * bytes. */
 typedef enum tb_symgbmm_variant {
     TB_SYMGBMM_HOST,  /* CPU: the product that this library's solvers use */
     TB_SYMGBMM_NAIVE, /* GPU: one lane for each number of C, reads from global memory */
-    TB_SYMGBMM_SHARED /* GPU: tiles of 16 x 16 in shared memory */
+    TB_SYMGBMM_SHARED, /* GPU: tiles of 16 x 16 in shared memory */
+    TB_SYMGBMM_GEMM    /* GPU: cuBLAS with all n x n numbers of B; UNSUPPORTED without cuBLAS */
 } tb_symgbmm_variant;
 
 /* `seconds`, if not NULL, receives the time of the product alone, without copies. UNAVAILABLE,

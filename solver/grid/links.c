@@ -4,9 +4,12 @@
 
 #include "grid/programs.h"
 
-/* Relative to a diagonal entry of H, added to it: neighbours with almost equal constraints leave H
- * definite only up to rounding. */
+/* Relative to the sum of a contact's three diagonal entries (normal and tangents), added to each of
+ * its entries: neighbours with almost equal constraints, and bodies that a joint or a clamp leaves few
+ * ways to move, leave H definite only up to rounding. */
 static const double SHIFT = 1e-10;
+/* Relative to the same sum: an entry below it is that of a direction in which nothing can move. */
+static const double IMMOVABLE = 1e-12;
 
 /* of a contact: eight nodes on each side, or eight and two halves of a rigid body */
 enum { MOST_ENTRIES = 16 };
@@ -185,6 +188,24 @@ double tb_soft_links_product(const tb_soft_links *l, const double *p, const doub
 
 /* ---- Hessians ---- */
 
+void tb_soft_links_mobility(const tb_soft_links *l, double *mobility)
+{
+    memset(mobility, 0, 3 * (size_t)l->count * sizeof *mobility);
+    for (int32_t e = 0; e < l->number_of_entries; e++) {
+        const tb_soft_entry *entry = l->entries + e;
+        for (int k = 0; k < 3; k++) {
+            double row[3];
+            row_of(l, entry, k, row);
+            mobility[3 * entry->contact + k] += l->inverse_mass[entry->place] * dot(row, row);
+        }
+    }
+}
+
+bool tb_soft_can_move(const double mobility[3])
+{
+    return mobility[0] > IMMOVABLE * (mobility[0] + mobility[1] + mobility[2]);
+}
+
 /* Adds the coupling of two entries at one place to H. */
 static void add_pair(const tb_soft_links *l, const tb_soft_entry *x, const tb_soft_entry *y,
                      const int32_t *number, int32_t columns, int32_t half_bandwidth, double *band)
@@ -232,6 +253,14 @@ tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *l, const 
             for (int32_t f = l->first[d]; f < l->first[d + 1]; f++)
                 if (number[l->entries[e].contact] >= 0 && number[l->entries[f].contact] >= 0)
                     add_pair(l, l->entries + e, l->entries + f, number, columns, rho, *band);
-    for (int32_t j = 0; j < n; j++) (*band)[(size_t)j * (size_t)(rho + 1)] *= 1 + SHIFT;
+    double *mobility = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)l->count);
+    if (mobility == NULL) return tb_fail_memory(error, 0, "the Hessian of contacts");
+    tb_soft_links_mobility(l, mobility);
+    for (int32_t i = 0; i < l->count; i++) {
+        const double *m = mobility + 3 * i;
+        for (int32_t k = 0; k < columns && number[i] >= 0; k++)
+            (*band)[(size_t)(columns * number[i] + k) * (size_t)(rho + 1)] +=
+                SHIFT * (m[0] + m[1] + m[2]);
+    }
     return TB_OK;
 }

@@ -87,6 +87,7 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     q->qp =
         (tb_qp_program){n, q->qp.half_bandwidth, band, q->f, rows, 0, start, column, value, q->b};
     options.method = p->w->scene.options.contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
+    options.backend = p->w->scene.options.backend;
     options.tolerance = PROGRAM_TOLERANCE;
     options.maximum_solves = p->w->scene.options.maximum_solves;
     counts->variables = n > counts->variables ? n : counts->variables;
@@ -439,6 +440,23 @@ static void apply(projections *p)
     }
 }
 
+/* Makes the links of the contacts that impulses can change; the others are left out of the list. */
+static tb_status link_contacts(tb_soft_world *w, tb_soft_contact *contacts, int32_t *count,
+                               tb_soft_links *links, tb_error *error)
+{
+    tb_status status = tb_soft_links_make(w, contacts, *count, links, error);
+    if (status != TB_OK) return status;
+    double *mobility = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)*count);
+    if (mobility == NULL) return tb_fail_memory(error, 0, "contacts of a substep");
+    tb_soft_links_mobility(links, mobility);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < *count; i++)
+        if (tb_soft_can_move(mobility + 3 * i)) contacts[kept++] = contacts[i];
+    if (kept == *count) return TB_OK;
+    *count = kept;
+    return tb_soft_links_make(w, contacts, kept, links, error);
+}
+
 tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *contacts,
                                  int32_t count, tb_soft_certificate *c, tb_error *error)
 {
@@ -446,8 +464,10 @@ tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *c
     tb_status status = TB_OK;
     if (count > 0) {
         recall(w, contacts, count);
-        status = tb_soft_links_make(w, contacts, count, &p.links, error);
+        status = link_contacts(w, contacts, &count, &p.links, error);
         if (status != TB_OK) return status;
+    }
+    if (count > 0) {
         p.base = p.links.slip;
         p.slip = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)count);
         p.identity = TB_ARENA_ARRAY(&w->step, int32_t, count);

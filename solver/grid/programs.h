@@ -54,6 +54,13 @@ void tb_soft_links_respond(const tb_soft_links *links, const double *impulse, do
 /* P' M^-1 Q over nodes, J */
 double tb_soft_links_product(const tb_soft_links *links, const double *p, const double *q);
 
+/* How much an impulse along a contact's normal and tangents changes their own velocities (count x 3,
+ * 1/kg): the diagonals of both Hessians. */
+void tb_soft_links_mobility(const tb_soft_links *links, double *mobility);
+/* Whether an impulse along the normal changes the normal velocity. It does not where clamps and joints
+ * hold both sides in this direction; such a contact has no row in the programs. */
+bool tb_soft_can_move(const double mobility[3]);
+
 /* H = J' M^-1 J (columns 1: normals) or T' M^-1 T (2: tangents) of the contacts with number[i] >= 0,
  * in that order, as LAPACK's lower band, from the arena. */
 tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *links, const int32_t *number,

@@ -61,7 +61,7 @@ tb_status tb_symgbmm(tb_symgbmm_variant variant, tb_precision precision, int32_t
         const char *field;
         bool fine;
     } checks[] = {
-        {"variant", variant >= TB_SYMGBMM_HOST && variant <= TB_SYMGBMM_SHARED},
+        {"variant", variant >= TB_SYMGBMM_HOST && variant <= TB_SYMGBMM_GEMM},
         {"precision", precision == TB_DOUBLE || precision == TB_FLOAT},
         {"device", device >= 0},
         {"n", n >= 1 && n <= INT32_MAX / 2},

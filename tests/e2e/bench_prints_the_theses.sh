@@ -128,6 +128,27 @@ has '160000 keys'
 run 1 bench goteman --table traversals --scene prisms_9
 says "table 'traversals' has no row of scene 'prisms_9'"
 
+# Litven's figures; the card that the processor plays takes part in the first three
+TRIBO_GPU_PLUGIN=$(dirname "$TRIBO")/tests/plugin/card.so
+export TRIBO_GPU_PLUGIN
+for table in band products random; do
+    run 0 bench litven --table $table --contacts 96 --repeats 1 --plot "$dir/$table.svg"
+    has "litven $table"
+    check "$table is drawn" grep -q "</svg>" "$dir/$table.svg"
+done
+run 0 bench litven --table random --contacts 96 --repeats 1 --json
+check "four programs" [ "$(grep -c '"card_schurpa":.*"processor_direct":' "$dir/out")" -eq 6 ]
+unset TRIBO_GPU_PLUGIN
+run 0 bench litven --table cylinders --scene nine_cylinders_coarse --steps 6 --plot "$dir/c.svg"
+has "at most 2 projections a step (2)"
+check "bounds of the thesis in the last row" grep -qE "^  all .*\(8\).*\(11\)" "$dir/out"
+check "cylinders are drawn" grep -q "bandwidth_over_contacts" "$dir/c.svg"
+run 0 bench litven --table cylinder-times --scene nine_cylinders_coarse --steps 4 --json
+has '"schurpa_contact_factor":'
+has '"speedup_contact":'
+run 1 bench litven --table cylinders --scene incline
+says "has no soft bodies"
+
 # a planar scene steps by its scheme, with misfits named
 run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"
 run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --plot "$dir/slide.svg"

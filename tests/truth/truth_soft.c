@@ -322,10 +322,13 @@ END_TEST
 START_TEST(a_cube_between_rough_plates_agrees_with_a_finer_grid)
 {
     const double smooth = uniaxial_force(1 - 0.095);
-    const double coarse = squeeze_cube(4, 1), fine = squeeze_cube(6, 1);
-    printf("cube, rough plates: %.2f %.2f N\n", coarse, fine);
+    const double coarse = squeeze_cube(4, 1), middle = squeeze_cube(6, 1);
+    const double fine = squeeze_cube(8, 1);
+    printf("cube, rough plates: %.2f %.2f %.2f N\n", coarse, middle, fine);
     ck_assert(fine > 1.02 * smooth);
-    TEST_NEAR_RELATIVE(coarse, fine, 0.04);
+    TEST_NEAR_RELATIVE(coarse, fine, 0.05);
+    TEST_NEAR_RELATIVE(middle, fine, 0.02);
+    ck_assert(fabs(middle - fine) < 0.6 * fabs(coarse - fine));
 }
 END_TEST
 

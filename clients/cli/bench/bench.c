@@ -32,7 +32,7 @@ static const args_command COMMAND = {
         "            against one an iteration (Litven's table 7.1: --n 8000 --half-bandwidth "
         "1000)\n"
         "  model     steps of a MODEL of yours, from its second simulated second on\n"
-        "  betz, poulsen, nuetzi, goteman   tables of these theses beside their figures: see "
+        "  betz, poulsen, nuetzi, goteman, litven   tables of these theses beside their figures: see "
         "'tribo "
         "bench betz --help'\n"
         "  modelica  functions of Modelica on one core and on a card, beside the figures of "

@@ -15,7 +15,7 @@
 #include "common/json.h"
 #include "common/progress.h"
 
-enum { MOST_DELTAS = 6, DELTA_STEP = 10, METHODS = 2 };
+enum { MOST_DELTAS = BENCH_SCHURPA_DELTAS, DELTA_STEP = 10, METHODS = 2 };
 
 static const char *const METHOD_NAMES[METHODS] = {"DIRECT", "SCHURPA"};
 
@@ -255,6 +255,31 @@ static void print_json(const experiment *e)
     }
     json_object_set_new(object, "rows", rows);
     json_print(stdout, object);
+}
+
+tb_status bench_schurpa_measure(const bench_schurpa_options *options,
+                                bench_schurpa_times times[BENCH_SCHURPA_DELTAS], int32_t *count,
+                                tb_error *error)
+{
+    experiment e = {.options = options};
+    const int32_t turns = options->repeats;
+    tb_status status = open_experiment(&e, error);
+    if (status == TB_OK) status = run_experiment(&e, error);
+    progress_end(&e.bar);
+    *count = status == TB_OK ? e.number_of_deltas : 0;
+    for (int32_t d = 0; d < *count; d++) {
+        times[d] = (bench_schurpa_times){.delta = e.deltas[d]};
+        for (int direct = 0; direct < METHODS; direct++) {
+            const measure *m = &e.measures[d][direct ? TB_QP_PDAS : TB_QP_SCHURPA];
+            times[d].factor[direct] = median_of(m->factor, turns);
+            times[d].solve[direct] = median_of(m->solve, turns);
+            times[d].total[direct] = median_of(m->total, turns);
+            times[d].residual = fmax(times[d].residual, m->result.kkt.relative);
+            if (!direct) times[d].iterations = m->result.iterations;
+        }
+    }
+    close_experiment(&e);
+    return status;
 }
 
 tb_status bench_schurpa(const bench_schurpa_options *options, tb_error *error)

@@ -15,6 +15,20 @@ typedef struct bench_schurpa_options {
     bool json;
 } bench_schurpa_options;
 
+enum { BENCH_SCHURPA_DELTAS = 6 };
+
+/* Medians of one delta: of SCHURPA and of DIRECT. */
+typedef struct bench_schurpa_times {
+    int32_t delta, iterations;            /* iterations: of SCHURPA */
+    double factor[2], solve[2], total[2]; /* s */
+    double residual;                      /* the larger relative KKT residual */
+} bench_schurpa_times;
+
+/* Runs, and gives the times of each delta in place of printing. */
+tb_status bench_schurpa_measure(const bench_schurpa_options *options,
+                                bench_schurpa_times times[BENCH_SCHURPA_DELTAS], int32_t *count,
+                                tb_error *error);
+
 /* Runs and prints. CANCELLED by an interrupt, NOT_CONVERGED where a program is not solved. */
 tb_status bench_schurpa(const bench_schurpa_options *options, tb_error *error);
 

@@ -1,4 +1,4 @@
-/* tribo bench betz|poulsen|nuetzi|goteman: options, and which tables are run. */
+/* tribo bench betz|poulsen|nuetzi|goteman|litven: options, and which tables are run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +16,13 @@ static const struct {
 } THESES[] = {{"betz", thesis_betz},
               {"poulsen", thesis_poulsen},
               {"nuetzi", thesis_nuetzi},
-              {"goteman", thesis_goteman}};
+              {"goteman", thesis_goteman},
+              {"litven", thesis_litven}};
 enum { THESES_COUNT = sizeof THESES / sizeof THESES[0] };
 
 static const args_command COMMAND = {
     .name = "bench",
-    .operands = "betz|poulsen|nuetzi|goteman",
+    .operands = "betz|poulsen|nuetzi|goteman|litven",
     .description = "Runs a thesis's tables again and prints them beside its figures. Without "
                    "--table all run that take\nseconds; --table help lists them.\n",
     .examples = "  tribo bench poulsen --table counts\n"
@@ -104,7 +105,7 @@ int command_bench_thesis(int argc, char **argv)
         {"scene", "NAME", "only this named scene", ARGS_TEXT, &o.scene, 0, 0, NULL},
         {"solver", "NAME", "in the place of the table's own", ARGS_TEXT, &o.solver, 0, 0, NULL},
         {"steps", "N", "of each scene (as the thesis has)", ARGS_INTEGER, &o.steps, 1, 1e9, NULL},
-        {"contacts", "N", "of Nützi's random systems (500)", ARGS_INTEGER, &o.contacts, 1, 20000,
+        {"contacts", "N", "of Nützi's random systems (500); variables of Litven's (8000)", ARGS_INTEGER, &o.contacts, 1, 20000,
          NULL},
         {"threads", "N", "of one solve (all processors)", ARGS_INTEGER, &o.threads, 0, 4096, NULL},
         {"repeats", "N", "of every time (3)", ARGS_INTEGER, &o.repeats, 1, 1000, NULL},

@@ -1,4 +1,4 @@
-/* Tables of the theses, reproduced: tribo bench betz|poulsen|nuetzi|goteman.
+/* Tables of the theses, reproduced: tribo bench betz|poulsen|nuetzi|goteman|litven.
  *
  * A table has rows with a label and columns with two numbers each: the measured number and the
  * thesis's (NAN: none). It is printed as text with the thesis's numbers in parentheses, as one JSON
@@ -12,7 +12,7 @@
 #include "remote/remote.h"
 #include "tribo.h"
 
-enum { THESIS_COLUMNS = 12, THESIS_ROWS = 80, THESIS_LABEL = 48 };
+enum { THESIS_COLUMNS = 14, THESIS_ROWS = 120, THESIS_LABEL = 48 };
 
 typedef struct thesis_column {
     const char *name, *unit; /* "seconds", "s"; "" for counts */
@@ -59,7 +59,8 @@ typedef struct thesis_entry {
 } thesis_entry;
 
 /* Lists that end with a NULL name. */
-extern const thesis_entry thesis_betz[], thesis_poulsen[], thesis_nuetzi[], thesis_goteman[];
+extern const thesis_entry thesis_betz[], thesis_poulsen[], thesis_nuetzi[], thesis_goteman[],
+    thesis_litven[];
 
 /* A new column, one that shares a panel of the drawing, or a row; rows begin with NAN in every place. */
 void thesis_add_column(thesis_table *table, const char *name, const char *unit);

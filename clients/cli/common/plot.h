@@ -10,7 +10,7 @@
 
 #include "tribo.h"
 
-enum { PLOT_PANELS = 4, PLOT_SERIES = 16, PLOT_SAMPLES = 2048 };
+enum { PLOT_PANELS = 8, PLOT_SERIES = 16, PLOT_SAMPLES = 2048 };
 
 typedef struct plot_panel {
     char title[96];

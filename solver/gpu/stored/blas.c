@@ -37,7 +37,9 @@ tb_status tb_gpu_blas_open(tb_gpu_blas *blas, cudaStream_t stream, tb_error *err
     if (!find(blas->library, "cublasCreate_v2", &create) ||
         !find(blas->library, "cublasSetStream_v2", &set_stream) ||
         !find(blas->library, "cublasDgemv_v2", &blas->product) ||
-        !find(blas->library, "cublasSgemv_v2", &blas->product_f32))
+        !find(blas->library, "cublasSgemv_v2", &blas->product_f32) ||
+        !find(blas->library, "cublasDgemm_v2", &blas->gemm) ||
+        !find(blas->library, "cublasSgemm_v2", &blas->gemm_f32))
         return missing(error, "it lacks a function");
     if (create(&blas->handle) != 0 || set_stream(blas->handle, stream) != 0)
         return missing(error, "it does not start");
@@ -52,16 +54,31 @@ void tb_gpu_blas_close(tb_gpu_blas *blas)
     memset(blas, 0, sizeof *blas);
 }
 
+enum { NOT_TRANSPOSED = 0 };
+
 tb_status tb_gpu_blas_product(tb_gpu_blas *blas, bool single, int32_t n, const void *t,
                               int64_t pitch, const void *x, void *y, tb_error *error)
 {
-    enum { NOT_TRANSPOSED = 0 };
     const double one = 1, zero = 0;
     const float one_f32 = 1, zero_f32 = 0;
     const int result = single ? blas->product_f32(blas->handle, NOT_TRANSPOSED, n, n, &one_f32, t,
                                                   (int)pitch, x, 1, &zero_f32, y, 1)
                               : blas->product(blas->handle, NOT_TRANSPOSED, n, n, &one, t,
                                               (int)pitch, x, 1, &zero, y, 1);
+    return result == 0 ? TB_OK
+                       : tb_fail(error, TB_INTERNAL, "cuBLAS ended its product with %d", result);
+}
+
+tb_status tb_gpu_blas_multiply(tb_gpu_blas *blas, bool single, int32_t n, int32_t columns,
+                               const void *b, const void *a, void *c, tb_error *error)
+{
+    const double one = 1, zero = 0;
+    const float one_f32 = 1, zero_f32 = 0;
+    const int result =
+        single ? blas->gemm_f32(blas->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, columns, n,
+                                &one_f32, b, n, a, n, &zero_f32, c, n)
+               : blas->gemm(blas->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, columns, n, &one, b, n,
+                            a, n, &zero, c, n);
     return result == 0 ? TB_OK
                        : tb_fail(error, TB_INTERNAL, "cuBLAS ended its product with %d", result);
 }

@@ -72,6 +72,35 @@ START_TEST(the_three_variants_agree)
 }
 END_TEST
 
+START_TEST(cublas_agrees_or_is_named_as_missing)
+{
+    enum { N = 70, HALF = 16, COLUMNS = 5 };
+    const int32_t size[3] = {N, HALF, COLUMNS};
+    (void)card_is_played();
+    tb_error error;
+    double *band = numbers(N * (HALF + 1), 1), *a = numbers(N * COLUMNS, 2);
+    double *c = numbers(N * COLUMNS, 9);
+    for (int precision = TB_DOUBLE; precision <= TB_FLOAT; precision++) {
+        const tb_status status = tb_symgbmm(TB_SYMGBMM_GEMM, (tb_precision)precision, 0, size[0],
+                                            size[1], size[2], band, a, c, NULL, &error);
+        if (status == TB_UNSUPPORTED) {
+            ck_assert_msg(strstr(error.message, "cuBLAS") != NULL, "%s", error.message);
+            continue;
+        }
+        TEST_OK(status, &error);
+        for (int e = 0; e < N * COLUMNS; e++) {
+            double terms;
+            const double sum =
+                number_of_product(band, N, HALF, a + e / N * N, e % N, &terms);
+            TEST_NEAR(c[e], sum, (2 * HALF + 4) * ROUNDING[precision] * terms);
+        }
+    }
+    free(band);
+    free(a);
+    free(c);
+}
+END_TEST
+
 START_TEST(what_makes_no_sense_is_refused)
 {
     (void)card_is_played();
@@ -92,4 +121,5 @@ START_TEST(what_makes_no_sense_is_refused)
 }
 END_TEST
 
-TEST_MAIN(the_three_variants_agree, what_makes_no_sense_is_refused)
+TEST_MAIN(the_three_variants_agree, cublas_agrees_or_is_named_as_missing,
+          what_makes_no_sense_is_refused)
