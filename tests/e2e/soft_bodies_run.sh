@@ -73,6 +73,30 @@ says "wedge.obj: the mesh is not closed: 3 of its edges"
 run 0 run "$dir/jelly.xml" --steps 5 --solver newton --json
 check "newton meets the cone" awk "BEGIN { exit !($(number cone_error) < 1e-4) }"
 
+# a body that is clamped as a whole carries one on a slide: no impulse moves a node, and across the
+# slide none moves anything
+cat >"$dir/lid.xml" <<-'END'
+	<mujoco><worldbody><body name="lid" pos="0 0 0.2"><joint type="slide" axis="0 0 1"/>
+	  <geom type="box" size="0.3 0.3 0.1" mass="50"/></body></worldbody></mujoco>
+END
+cat >"$dir/block.xml" <<-'END'
+	<soft model="block">
+	  <option timestep="0.002" gravity="0 0 -9.81"/>
+	  <grid lower="-0.7 -0.7 -0.7" upper="0.7 0.7 0.6" spacing="0.1"/>
+	  <material name="jelly" density="1000" young="1e5" poisson="0.3" damping="0.002"/>
+	  <body name="block" material="jelly" type="box" size="0.2 0.2 0.1" pos="0 0 0"/>
+	  <clamp body="block" lower="-1 -1 -1" upper="1 1 1"/>
+	  <rigid file="lid.xml"/>
+	</soft>
+END
+run 0 run "$dir/block.xml" --steps 10 --threads 1 --json
+check "the lid stands on 16 cells" [ "$(number contacts)" -eq 16 ]
+check "it does not sink" awk "BEGIN { exit !($(number penetration) < 1e-4) }"
+sed -i 's/axis="0 0 1"/axis="1 0 0"/' "$dir/lid.xml"
+run 0 run "$dir/block.xml" --steps 10 --threads 1 --json
+has '"status":"OK"'
+check "what nothing can move has no rows" [ "$(number contacts)" -eq 0 ]
+
 # bad input
 run 1 run "$dir/jelly.xml" --solver sor
 says "schurpa, direct and newton"

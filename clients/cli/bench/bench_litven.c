@@ -15,10 +15,10 @@
 #include "tribo_soft.h"
 
 enum {
-    VARIABLES = 8000,   /* of the thesis's random programs */
-    BAND_PARTS = 8,     /* variables over half-bandwidth: 8000 over 1000 */
-    SIZES = 4,          /* of the tables over sizes */
-    RIGHT_SIDES = 10,   /* of figure 5.3 */
+    VARIABLES = 8000, /* of the thesis's random programs */
+    BAND_PARTS = 8,   /* variables over half-bandwidth: 8000 over 1000 */
+    SIZES = 4,        /* of the tables over sizes */
+    RIGHT_SIDES = 10, /* of figure 5.3 */
     PRODUCT_COLUMNS = 64,
     COLLISION_STEPS = 107
 };
@@ -52,8 +52,7 @@ static tb_status time_band(const thesis_options *o, int32_t n, int32_t half, con
                            double *f, tb_backend_choice backend, double *factor, double *solve,
                            double *residual, tb_error *error)
 {
-    const tb_qp_program program = {
-        .n = n, .half_bandwidth = half, .hessian = hessian, .f = f};
+    const tb_qp_program program = {.n = n, .half_bandwidth = half, .hessian = hessian, .f = f};
     tb_qp_options options = tb_qp_defaults();
     double *x = malloc((size_t)n * sizeof *x);
     tb_status status = x != NULL ? TB_OK : no_memory(error);
@@ -108,8 +107,11 @@ static tb_status fill_band(const thesis_options *o, thesis_table *t, tb_error *e
             row->here[2 + card] = MS * solve;
         }
     }
-    thesis_note(t, "half-bandwidth %d; factors with inverse diagonal blocks; right-hand sides one after "
-                   "the other", (int)half);
+    thesis_note(
+        t,
+        "half-bandwidth %d; factors with inverse diagonal blocks; right-hand sides one after "
+        "the other",
+        (int)half);
     thesis_note(t, "the thesis, n 8000, half-bandwidth 1000: the card factors twice as fast as its "
                    "processor; both linear in n");
     note_card(t);
@@ -155,8 +157,11 @@ static tb_status fill_products(const thesis_options *o, thesis_table *t, tb_erro
             }
         if (interrupt_requested() && status == TB_OK) status = TB_CANCELLED;
     }
-    thesis_note(t, "half-bandwidth %d, %d columns, double; gemm: cuBLAS with all n x n numbers; best of "
-                   "the repeats", (int)half, PRODUCT_COLUMNS);
+    thesis_note(
+        t,
+        "half-bandwidth %d, %d columns, double; gemm: cuBLAS with all n x n numbers; best of "
+        "the repeats",
+        (int)half, PRODUCT_COLUMNS);
     thesis_note(t, "the thesis: shared is significantly faster than naive");
     note_card(t);
     if (!blas) thesis_note(t, "no cuBLAS here: its column is empty");
@@ -223,8 +228,10 @@ static tb_status fill_random(const thesis_options *o, thesis_table *t, tb_error 
             row->iterations = times[d].iterations;
         }
     }
-    thesis_note(t, "%d variables, half-bandwidth %d, double; the thesis's numbers are those of its "
-                   "card (table 7.1)", (int)options.n, (int)options.half_bandwidth);
+    thesis_note(t,
+                "%d variables, half-bandwidth %d, double; the thesis's numbers are those of its "
+                "card (table 7.1)",
+                (int)options.n, (int)options.half_bandwidth);
     note_card(t);
     return status;
 }
@@ -287,8 +294,18 @@ static double share(int32_t part, int32_t whole)
 
 /* Columns of the table `cylinders`, of both programs. */
 enum {
-    ROWS, FREE_NORMAL, FREE_TANGENTIAL, WARM, WARM_TANGENTIAL, RATIO, ITERATIONS,
-    ITERATIONS_TANGENTIAL, SOLVES, SOLVES_TANGENTIAL, RESETS, RESETS_TANGENTIAL,
+    ROWS,
+    FREE_NORMAL,
+    FREE_TANGENTIAL,
+    WARM,
+    WARM_TANGENTIAL,
+    RATIO,
+    ITERATIONS,
+    ITERATIONS_TANGENTIAL,
+    SOLVES,
+    SOLVES_TANGENTIAL,
+    RESETS,
+    RESETS_TANGENTIAL,
     COUNTS
 };
 
@@ -346,21 +363,24 @@ static void sum_up(thesis_table *t, int32_t projections)
     whole.residual = 0;
     for (int i = 0; i < t->rows; i++) whole.residual = fmax(whole.residual, t->row[i].residual);
     whole.iterations = projections;
-    thesis_note(t, "at most %d projections a step (2); first set right by more than 0.8 in %d of %d and "
-                   "%d of %d steps", (int)projections, warm[0], counted[0], warm[1], counted[1]);
+    thesis_note(
+        t,
+        "at most %d projections a step (2); first set right by more than 0.8 in %d of %d and "
+        "%d of %d steps",
+        (int)projections, warm[0], counted[0], warm[1], counted[1]);
     if (t->rows < THESIS_ROWS) t->row[t->rows++] = whole;
 }
 
 static tb_status fill_cylinders(const thesis_options *o, thesis_table *t, tb_error *error)
 {
-    static const char *const PANELS[] = {"sizes", "sizes", "sizes", "first set right",
-                                         "first set right", NULL, "iterations", "iterations",
-                                         "solves", "solves", "resets", "resets"};
-    static const char *const COLUMNS[] = {"contacts", "free_contact", "free_friction",
-                                          "warm_contact", "warm_friction",
-                                          "bandwidth_over_contacts", "iterations_contact",
-                                          "iterations_friction", "solves_contact",
-                                          "solves_friction", "resets_contact", "resets_friction"};
+    static const char *const PANELS[] = {
+        "sizes",      "sizes",      "sizes",  "first set right", "first set right", NULL,
+        "iterations", "iterations", "solves", "solves",          "resets",          "resets"};
+    static const char *const COLUMNS[] = {
+        "contacts",           "free_contact",        "free_friction",
+        "warm_contact",       "warm_friction",       "bandwidth_over_contacts",
+        "iterations_contact", "iterations_friction", "solves_contact",
+        "solves_friction",    "resets_contact",      "resets_friction"};
     collision c = {0};
     int32_t projections = 0;
     const int64_t steps = o->steps > 0 ? o->steps : COLLISION_STEPS;
@@ -383,8 +403,9 @@ static tb_status fill_cylinders(const thesis_options *o, thesis_table *t, tb_err
     }
     progress_end(&bar);
     if (t->rows > 0) sum_up(t, projections);
-    thesis_note(t, "the last row: largest counts, mean shares, steps with resets; the thesis's shares "
-                   "are above 0.8");
+    thesis_note(t,
+                "the last row: largest counts, mean shares, steps with resets; the thesis's shares "
+                "are above 0.8");
     close_collision(&c);
     return status;
 }
@@ -412,13 +433,14 @@ static void put_times(double here[THESIS_COLUMNS], const tb_soft_certificate *sc
 static void add_time_columns(thesis_table *t)
 {
     static const char *const COLUMNS[TIMES] = {
-        "schurpa_contact", "direct_contact", "schurpa_contact_factor", "direct_contact_factor",
-        "schurpa_contact_solve", "direct_contact_solve", "schurpa_friction", "direct_friction",
-        "schurpa_friction_factor", "direct_friction_factor", "schurpa_friction_solve",
-        "direct_friction_solve", "speedup_contact", "speedup_friction"};
-    static const char *const PANELS[] = {"contact", "contact: factor", "contact: solve", "friction",
-                                         "friction: factor", "friction: solve",
-                                         "DIRECT over SCHURPA"};
+        "schurpa_contact",        "direct_contact",         "schurpa_contact_factor",
+        "direct_contact_factor",  "schurpa_contact_solve",  "direct_contact_solve",
+        "schurpa_friction",       "direct_friction",        "schurpa_friction_factor",
+        "direct_friction_factor", "schurpa_friction_solve", "direct_friction_solve",
+        "speedup_contact",        "speedup_friction"};
+    static const char *const PANELS[] = {
+        "contact",          "contact: factor", "contact: solve",     "friction",
+        "friction: factor", "friction: solve", "DIRECT over SCHURPA"};
     for (int k = 0; k < TIMES; k++)
         thesis_add_series(t, COLUMNS[k], k < SPEEDUP ? "ms" : "", PANELS[k / 2]);
 }
@@ -451,8 +473,10 @@ static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *
         for (int f = 0; f < 2; f++) ratio[f] = row->here[SPEEDUP + f];
     }
     progress_end(&bar);
-    thesis_note(t, "DIRECT over SCHURPA where contacts are most (%.0f): contact %.2f (4), friction "
-                   "%.2f (3)", peak, ratio[0], ratio[1]);
+    thesis_note(t,
+                "DIRECT over SCHURPA where contacts are most (%.0f): contact %.2f (4), friction "
+                "%.2f (3)",
+                peak, ratio[0], ratio[1]);
     thesis_note(t, "DIRECT over SCHURPA, all steps: contact %.2f, friction %.2f", sum[1] / sum[0],
                 sum[PHASE + 1] / sum[PHASE]);
     thesis_note(t, "both step from the same state; programs on the %s",
@@ -467,5 +491,6 @@ const thesis_entry thesis_litven[] = {
     {"random", "random programs, four programs (figures 7.1 and 7.2)", true, fill_random},
     {"cylinders", "nine cylinders: sizes, sets, iterations, solves (figures 7.4 to 7.6)", true,
      fill_cylinders},
-    {"cylinder-times", "nine cylinders: times of SCHURPA and DIRECT (figures 7.7, 7.8)", true, fill_times},
+    {"cylinder-times", "nine cylinders: times of SCHURPA and DIRECT (figures 7.7, 7.8)", true,
+     fill_times},
     {NULL, NULL, false, NULL}};

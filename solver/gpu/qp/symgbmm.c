@@ -39,33 +39,34 @@ static tb_status send_whole(product_room *room, const tb_gpu_product *p, bool si
             for (size_t i = j + 1 > wide ? j + 1 - wide : 0; i < j; i++)
                 column[i] = band[j - i + i * wide];
         }
-        status = tb_gpu_upload_doubles(&room->device, &room->staging,
-                                       (char *)there + from * n * size, n, columns, n, to - from,
-                                       single, error);
+        status =
+            tb_gpu_upload_doubles(&room->device, &room->staging, (char *)there + from * n * size, n,
+                                  columns, n, to - from, single, error);
     }
     free(columns);
     return status;
 }
 
 /* Begins the product of cuBLAS or of a kernel. */
-static tb_status begin_product(product_room *room, const tb_gpu_product *p, bool single,
-                               int blocks, tb_gpu_blas *blas, tb_error *error)
+static tb_status begin_product(product_room *room, const tb_gpu_product *p, bool single, int blocks,
+                               tb_gpu_blas *blas, tb_error *error)
 {
     if (blas->handle)
         return tb_gpu_blas_multiply(blas, single, p->n, p->columns, p->band, p->a, p->c, error);
-    return tb_gpu_check(&room->device,
-                        (single ? tb_gpu_start_product_f32 : tb_gpu_start_product)(
-                            p, blocks, room->device.stream),
-                        "beginning the product", error);
+    return tb_gpu_check(
+        &room->device,
+        (single ? tb_gpu_start_product_f32 : tb_gpu_start_product)(p, blocks, room->device.stream),
+        "beginning the product", error);
 }
 
 /* The factors go there, the product is made between two marks of the stream, and comes back. */
-static tb_status run_product(product_room *room, tb_gpu_product *p, bool single,
-                             tb_gpu_blas *blas, const double *band, const double *a, double *c,
-                             double *seconds, tb_error *error)
+static tb_status run_product(product_room *room, tb_gpu_product *p, bool single, tb_gpu_blas *blas,
+                             const double *band, const double *a, double *c, double *seconds,
+                             tb_error *error)
 {
     const size_t n = (size_t)p->n, size = single ? sizeof(float) : sizeof(double);
-    const size_t wide = blas->handle ? n : (size_t)p->half_bandwidth + 1, columns = (size_t)p->columns;
+    const size_t wide = blas->handle ? n : (size_t)p->half_bandwidth + 1,
+                 columns = (size_t)p->columns;
     const size_t first = product_part(n * wide, size), part = product_part(n * columns, size);
     size_t staging = TB_GPU_STAGING;
     if (n * size > staging) staging = n * size;
@@ -115,8 +116,7 @@ tb_status tb_gpu_symgbmm(tb_symgbmm_variant variant, tb_precision precision, int
                         .columns = columns,
                         .shared = variant == TB_SYMGBMM_SHARED};
     tb_gpu_blas blas = {0};
-    if (variant == TB_SYMGBMM_GEMM)
-        status = tb_gpu_blas_open(&blas, room.device.stream, error);
+    if (variant == TB_SYMGBMM_GEMM) status = tb_gpu_blas_open(&blas, room.device.stream, error);
     if (status == TB_OK)
         status = run_product(&room, &p, precision == TB_FLOAT, &blas, band, a, c, seconds, error);
     tb_gpu_blas_close(&blas);

@@ -74,11 +74,10 @@ tb_status tb_gpu_blas_multiply(tb_gpu_blas *blas, bool single, int32_t n, int32_
 {
     const double one = 1, zero = 0;
     const float one_f32 = 1, zero_f32 = 0;
-    const int result =
-        single ? blas->gemm_f32(blas->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, columns, n,
-                                &one_f32, b, n, a, n, &zero_f32, c, n)
-               : blas->gemm(blas->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, columns, n, &one, b, n,
-                            a, n, &zero, c, n);
+    const int result = single ? blas->gemm_f32(blas->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n,
+                                               columns, n, &one_f32, b, n, a, n, &zero_f32, c, n)
+                              : blas->gemm(blas->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, columns,
+                                           n, &one, b, n, a, n, &zero, c, n);
     return result == 0 ? TB_OK
                        : tb_fail(error, TB_INTERNAL, "cuBLAS ended its product with %d", result);
 }

@@ -90,8 +90,7 @@ START_TEST(cublas_agrees_or_is_named_as_missing)
         TEST_OK(status, &error);
         for (int e = 0; e < N * COLUMNS; e++) {
             double terms;
-            const double sum =
-                number_of_product(band, N, HALF, a + e / N * N, e % N, &terms);
+            const double sum = number_of_product(band, N, HALF, a + e / N * N, e % N, &terms);
             TEST_NEAR(c[e], sum, (2 * HALF + 4) * ROUNDING[precision] * terms);
         }
     }
