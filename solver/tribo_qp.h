@@ -136,8 +136,8 @@ void tb_qp_solver_close(tb_qp_solver *); /* NULL is fine */
  * the general product that he compares with. NAIVE and SHARED sum in the same order and give the same
  * bytes. */
 typedef enum tb_symgbmm_variant {
-    TB_SYMGBMM_HOST,  /* CPU: the product that this library's solvers use */
-    TB_SYMGBMM_NAIVE, /* GPU: one lane for each number of C, reads from global memory */
+    TB_SYMGBMM_HOST,   /* CPU: the product that this library's solvers use */
+    TB_SYMGBMM_NAIVE,  /* GPU: one lane for each number of C, reads from global memory */
     TB_SYMGBMM_SHARED, /* GPU: tiles of 16 x 16 in shared memory */
     TB_SYMGBMM_GEMM    /* GPU: cuBLAS with all n x n numbers of B; UNSUPPORTED without cuBLAS */
 } tb_symgbmm_variant;
