@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gpu/device/array_copies.h"
-#include "gpu/stored/blas.h"
+#include "gpu/device/blas.h"
 
 enum { BLOCKS_A_PROCESSOR = 4, BEFORE = 0, AFTER = 1 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu/device/array_copies.h"
-#include "gpu/stored/blas.h"
+#include "gpu/device/blas.h"
 #include "solve/stored/stored.h"
 
 enum { BEFORE, AFTER, COLUMN_BYTES = 128 /* padded columns begin at whole lines of the card */ };

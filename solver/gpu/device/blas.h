@@ -1,6 +1,6 @@
 /* cuBLAS, loaded when a variant asks for it: nothing else needs it. */
-#ifndef TB_GPU_STORED_BLAS_H
-#define TB_GPU_STORED_BLAS_H
+#ifndef TB_GPU_DEVICE_BLAS_H
+#define TB_GPU_DEVICE_BLAS_H
 
 #include "gpu/device/device.h"
 

@@ -1,5 +1,5 @@
 /* cuBLAS by dlopen: its header is not needed, and a machine without it loses two variants only. */
-#include "gpu/stored/blas.h"
+#include "gpu/device/blas.h"
 
 #include <dlfcn.h>
 #include <string.h>
