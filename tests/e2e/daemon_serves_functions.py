@@ -216,6 +216,11 @@ async def check_async(report: Report, address: str) -> None:
         first = await client.fetch(answer.outputs["v"])
         second = (await heat.call(answer.outputs["v"])).outputs["v"]
         report.equal(first.shape, second.shape, "shapes by asyncio")
+        report.equal(
+            [(k.name, k.shape) for k in await client.kept()],
+            [("v", first.shape)],
+            "listed by asyncio",
+        )
         report.equal(await client.forget("v"), 1, "forgotten by asyncio")
 
 

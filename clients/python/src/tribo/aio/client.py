@@ -159,6 +159,13 @@ class Client(GraspCalls):
         )
         return answer.arrays
 
+    @like(blocking.Client.kept)
+    async def kept(self) -> list[Kept]:
+        answer: function_pb2.ListResponse = await self._call(
+            self._function.List, function_pb2.ListRequest(session=self._function_session)
+        )
+        return [Kept(a.name, shape=tuple(a.shape)) for a in answer.arrays]
+
     @like(blocking.Client.runs)
     def runs(self, scene: Scene | str = "", *, fleet: bool = False) -> AsyncIterator[runs_pb2.Run]:
         return self._pages(
