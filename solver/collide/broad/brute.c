@@ -1,5 +1,6 @@
 /* The broad phase for few boxes: compares every box with every other. */
 #include "collide/broad/broad.h"
+#include "collide/broad/broad_lanes.h"
 
 /* The speed of the short inner loop depends on its alignment in a cache line. A fixed alignment
  * keeps comparisons with it independent of the surrounding code; a caller that takes the function in
@@ -25,7 +26,7 @@ tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filte
         for (int32_t a = 0; a < number_of_boxes; a++) {
             const tb_box box = boxes[a];
             for (int32_t b = a + 1; b < number_of_boxes; b++) {
-                if (!tb_box_overlap(&box, &boxes[b])) continue;
+                if (!tb_box_overlap_exact(&box, &boxes[b])) continue;
                 if (filter && !filter(context, a, b)) continue;
                 if (found < capacity) {
                     list[found].a = a;

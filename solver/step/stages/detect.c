@@ -119,7 +119,9 @@ TB_STATIC bool pose_shapes(detection *d)
 TB_STATIC bool wanted(const void *context, int32_t a, int32_t b)
 {
     const tb_model *m = (const tb_model *)context;
-    return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
+    const int32_t p = m->colliding_shapes[a], q = m->colliding_shapes[b];
+    if (m->filters[p].root == m->filters[q].root) return false; /* most near shapes: one body's */
+    return tb_model_shapes_collide(m, p, q);
 }
 
 /* The same where bodies sleep: a pair of which none moves stays as it is. */
