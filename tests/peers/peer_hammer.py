@@ -6,14 +6,14 @@ held, none is uncertified, and every other grasp has a reason.
 
 With the robosuite package ($ROBOSUITE names its folder, or it is importable) the
 same is judged on robosuite's own HammerObject, four of its random draws, except that up to 0.5 % of
-their trials may be uncertified: their handles have frictions of 3 to 5, at which a step of a wedged
-handle can be without a solution that any solver here finds.
+their trials may be uncertified: their handles have frictions of 3 to 5, and some steps of a wedged
+handle end above the tolerance with every solver here.
 
 Times are printed, never judged: the same protocol (close, lift, hold, the same dt) by a loop of
 MuJoCo over the same poses on the same processors, by turns in one run. MuJoCo collides the hammer's
 boxes, since its meshes are hulls; Tribod collides the mesh. MuJoCo's hand hangs on a slide with a
-stiff servo, for mocap bodies have no velocity. MuJoCo's count is printed and not compared: its
-contacts are soft, and most of its hammers leave the hand.
+stiff servo, for mocap bodies have no velocity. MuJoCo's count is printed and not compared: most of
+its hammers leave the hand, for a reason that is not known.
 """
 
 from __future__ import annotations
