@@ -139,7 +139,7 @@ done
 run 0 bench litven --table random --contacts 96 --repeats 1 --json
 check "four programs" [ "$(grep -c '"card_schurpa":.*"processor_direct":' "$dir/out")" -eq 6 ]
 unset TRIBO_GPU_PLUGIN
-run 0 bench litven --table cylinders --scene nine_cylinders_coarse --steps 6 --plot "$dir/c.svg"
+run 0 bench litven --table cylinders --scene nine_cylinders_coarse --steps 14 --plot "$dir/c.svg"
 has "at most 2 projections a step (2)"
 check "bounds of the thesis in the last row" grep -qE "^  all .*\(8\).*\(11\)" "$dir/out"
 check "cylinders are drawn" grep -q "bandwidth_over_contacts" "$dir/c.svg"
