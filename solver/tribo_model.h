@@ -383,7 +383,7 @@ typedef struct tb_evaluations {
 /* Has the state keep the evaluations of each later step in at most `bytes`; 0: keep none.
  * RESOURCE_EXHAUSTED. */
 tb_status tb_state_keep_evaluations(tb_state *, size_t bytes, tb_error *);
-/* Those of the last step, borrowed until the next; none (all 0) where they were not kept. */
+/* Evaluations of the last step, borrowed until the next; all 0 where the state keeps none. */
 tb_evaluations tb_state_evaluations(const tb_state *);
 
 #ifdef __cplusplus

@@ -9,8 +9,8 @@ $(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
 $(addprefix $(B)/,$(BENCH)): $(call objects,bench)
 # scenes of benchmarks come with controls files
 $(addprefix $(B)/,$(BENCH)): $(B)/clients/cli/simulation/controls.o
-$(B)/tests/bench/bench_functions: $(B)/clients/cli/common/function_values.o
-$(B)/tests/fuzz/fuzz_controls.o $(B)/tests/bench/bench_functions.o: CPPFLAGS += -Iclients/cli
+$(B)/tests/bench/bench_functions $(addprefix $(B)/,$(suite_unit)): $(B)/clients/cli/common/function_values.o
+$(B)/tests/fuzz/fuzz_controls.o $(B)/tests/bench/bench_functions.o $(B)/tests/unit/common_modelica.o: CPPFLAGS += -Iclients/cli
 $(addprefix $(B)/,$(DATA)): $(call objects,data)
 $(addprefix $(B)/,$(FUZZ) $(suite_fuzz)): $(call objects,fuzz)
 $(addprefix $(B)/,$(suite_unit) $(suite_truth)): LDLIBS += $(CHECK_LIBS)

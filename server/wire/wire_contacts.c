@@ -87,8 +87,7 @@ Tribo__V1__Array *td_wire_pair_contacts(td_wire *wire, tb_state *const *states, 
     int32_t *bodies = td_wire_take(wire, (size_t)shapes * sizeof *bodies);
     double(*rows)[TD_WIRE_PAIR_NUMBERS] =
         td_wire_take(wire, (size_t)worlds * (size_t)count * sizeof *rows);
-    int64_t *shape = td_wire_take(wire, 3 * sizeof *shape);
-    if (bodies == NULL || rows == NULL || shape == NULL) return NULL;
+    if (bodies == NULL || rows == NULL) return NULL;
     for (int32_t i = 0; i < shapes; i++) {
         tb_shape_info info;
         tb_model_shape_info(model, i, &info);
@@ -105,13 +104,7 @@ Tribo__V1__Array *td_wire_pair_contacts(td_wire *wire, tb_state *const *states, 
     }
     Tribo__V1__Array *array = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64, rows,
                                             (int64_t)worlds * count, TD_WIRE_PAIR_NUMBERS);
-    if (array == NULL) return NULL;
-    shape[0] = worlds;
-    shape[1] = count;
-    shape[2] = TD_WIRE_PAIR_NUMBERS;
-    array->shape = shape;
-    array->n_shape = 3;
-    return array;
+    return td_wire_cube(wire, array, worlds, count, TD_WIRE_PAIR_NUMBERS);
 }
 
 /* ---- evaluations ---- */

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
 from common_daemon import BALL, BUILD, Report
 from common_process import free_port
-from image_check import ENGINE, ISOLATION, run
+from image_check import ENGINE, ISOLATION, are_equal, run
 
 import tribo
 
@@ -179,13 +179,7 @@ def check_packages(report: Report, debs: list[Path], version: str) -> None:
     daemon = Daemon()
     with daemon.connect() as client:
         after = client.session(name).state()
-        report.check(
-            before.q is not None
-            and after.q is not None
-            and before.q.tobytes() == after.q.tobytes()
-            and before.time == after.time,
-            "the session is the same under the newer version",
-        )
+        report.check(are_equal(before, after), "the session is the same under the newer version")
     report.equal(daemon.stop(), 0, "exit status after SIGTERM")
 
     answer = apt("remove", *names)

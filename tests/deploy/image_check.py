@@ -54,6 +54,13 @@ def run(*arguments: str, check: bool = False) -> subprocess.CompletedProcess[str
     )
 
 
+def are_equal(before: tribo.StepAnswer, after: tribo.StepAnswer) -> bool:
+    """Whether two states of a session have the same time and the same bytes of q."""
+    if before.q is None or after.q is None:
+        return False
+    return before.q.tobytes() == after.q.tobytes() and before.time == after.time
+
+
 class Container:
     """A running tribod with its addresses: free ports of the machine, or the image's own ports on
     a network of the engine, whose name is given."""
@@ -152,13 +159,7 @@ def check_data(report: Report, folder: Path) -> None:
         report.check(container.wait(), "ready again over the same volume")
         with tribo.connect(container.grpc) as client:
             after = client.session(session_id).state()
-            report.check(
-                before.q is not None
-                and after.q is not None
-                and before.q.tobytes() == after.q.tobytes()
-                and before.time == after.time,
-                "the session is the same in the new container",
-            )
+            report.check(are_equal(before, after), "the session is the same in the new container")
     finally:
         container.remove()
 

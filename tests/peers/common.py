@@ -9,7 +9,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -105,6 +108,18 @@ def random_state(model: mujoco.MjModel, rng: np.random.Generator) -> tuple[Array
             quaternion = rng.normal(size=4)
             q[at : at + 4] = quaternion / np.linalg.norm(quaternion)
     return q, rng.uniform(-1, 1, model.nv)
+
+
+def in_threads(count: int, work: Callable[[int, list[int]], None]) -> tuple[int, float]:
+    """Runs `work(thread, held)` in threads that count in held[thread]: the sum, and seconds."""
+    held = [0] * count
+    threads = [threading.Thread(target=work, args=(t, held)) for t in range(count)]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(held), time.perf_counter() - began
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:

@@ -29,7 +29,6 @@ import json
 import os
 import platform
 import subprocess
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +39,7 @@ import common_scene
 import mujoco
 import mujoco.rollout
 import numpy as np
-from common import TRIBO, Report, scratch
+from common import TRIBO, Report, in_threads, scratch
 from common_scene import CLOSE_N, DT_S, FINGERS, PALM_HEIGHT_M
 
 import tribo
@@ -190,15 +189,7 @@ class Theirs:
             held[thread] += bool(data.xpos[self.mug][2] > LIFT_M / 2)
 
     def play_loop(self) -> float:
-        held = [0] * THREADS
-        threads = [threading.Thread(target=self.work, args=(t, held)) for t in range(THREADS)]
-        began = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        took = time.perf_counter() - began
-        self.held = sum(held)
+        self.held, took = in_threads(THREADS, self.work)
         return took
 
     def play_rollout(self) -> float:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -31,7 +30,7 @@ from typing import Any
 import common
 import mujoco
 import numpy as np
-from common import Report
+from common import Report, in_threads
 from peer_planner import ROBOSUITE, UNCERTIFIED, RobosuiteModel
 
 import tribo
@@ -174,15 +173,8 @@ class Theirs:
 
     def play(self) -> float:
         """One turn; s."""
-        held = [0] * THREADS
-        threads = [threading.Thread(target=self.work, args=(t, held)) for t in range(THREADS)]
-        began = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.held = sum(held)
-        return time.perf_counter() - began
+        self.held, took = in_threads(THREADS, self.work)
+        return took
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
  *
  * Source: Betz, Solving Rigid Multibody Physics Dynamics Using Proximal Point Functions on the GPU, RPI
  * 2011, section 4.2; the accelerations are g (sin a - mu cos a) of Coulomb's law. */
+#include "../unit/scene_util.h"
 #include "common_truth.h"
 
 typedef struct planar {
@@ -25,16 +26,9 @@ static planar planar_begin(const char *scene, const tb_step_options *options)
 {
     planar p = {0};
     tb_error error = {0};
-    unsigned char *text = NULL;
-    size_t size = 0;
-    tb_scene *loaded = NULL;
-    TEST_OK(tb_named_scene_mjcf(scene, &text, &size, &error), &error);
-    TEST_OK(tb_scene_load_mjcf((const char *)text, size, scene, NULL, &loaded, &error), &error);
-    TEST_OK(tb_scene_compile(loaded, &p.model, &error), &error);
+    p.model = named_model(scene);
     TEST_OK(tb_state_create(p.model, &p.state, &error), &error);
     TEST_OK(tb_stepper_create(options, &p.stepper, &error), &error);
-    tb_scene_destroy(loaded);
-    tb_bytes_destroy(text);
     return p;
 }
 

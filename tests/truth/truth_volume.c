@@ -3,6 +3,7 @@
  * Resting forces, the decay of a spin, the Tippe Top, numbers of force evaluations, and the balance
  * of energy, which is exact up to the integrator's error because the contacts' work is integrated
  * with the motion. */
+#include "../unit/scene_util.h"
 #include "common_truth.h"
 
 typedef struct played {
@@ -17,14 +18,7 @@ static tb_error error;
 static played play_begin(const char *scene, const char *integrator, double tolerance, double dt)
 {
     played p = {0};
-    unsigned char *text;
-    size_t size;
-    tb_scene *s;
-    TEST_OK(tb_named_scene_mjcf(scene, &text, &size, &error), &error);
-    TEST_OK(tb_scene_load_mjcf((const char *)text, size, scene, NULL, &s, &error), &error);
-    TEST_OK(tb_scene_compile(s, &p.model, &error), &error);
-    tb_scene_destroy(s);
-    tb_bytes_destroy(text);
+    p.model = named_model(scene);
     tb_step_options options = tb_step_defaults();
     options.scheme = TB_SCHEME_VOLUME;
     options.solve.solver = integrator;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/function_values.h"
+
 tb_function_program *compile_text(const char *text, tb_error *error)
 {
     tb_function_program *program = NULL;
@@ -62,25 +64,12 @@ void *play_card(void)
 
 tb_function_value real_array(int32_t rank, const int64_t *size, double base, double noise)
 {
-    tb_function_value value = {.type = TB_FUNCTION_REAL, .rank = rank};
-    size_t count = 1;
-    uint32_t seed = 7;
-    for (int32_t d = 0; d < rank; d++) {
-        value.size[d] = size[d];
-        count *= (size_t)size[d];
-    }
-    double *data = calloc(count, sizeof *data);
-    for (size_t k = 0; k < count; k++) {
-        seed = seed * 1664525u + 1013904223u;
-        data[k] = base + noise * ((double)(seed >> 8) / 16777216.0 - 0.5);
-    }
-    value.data = data;
-    return value;
+    return bench_array(rank, size, base, noise);
 }
 
 tb_function_value grid(int64_t m, int64_t n, double base, double noise)
 {
-    return real_array(2, (int64_t[]){m, n}, base, noise);
+    return bench_matrix(m, n, base, noise);
 }
 
 tb_function_value line_of(int64_t n, double base)
@@ -90,12 +79,10 @@ tb_function_value line_of(int64_t n, double base)
 
 tb_function_value number(double x)
 {
-    return real_array(0, NULL, x, 0);
+    return bench_number(x);
 }
 
 tb_function_value whole(int64_t x)
 {
-    int64_t *data = malloc(sizeof *data);
-    *data = x;
-    return (tb_function_value){.type = TB_FUNCTION_INTEGER, .data = data};
+    return bench_whole(x);
 }

@@ -6,6 +6,7 @@
 #include "card_util.h"
 #include "penalty/broad.h"
 #include "penalty/card/box_pairs.h"
+#include "scene_util.h"
 #include "step/step.h"
 #include "tribo.h"
 
@@ -15,21 +16,6 @@ static int32_t steps_of(int32_t played)
 {
     const char *asked = getenv("TRIBO_TEST_BALLS_STEPS");
     return asked != NULL ? atoi(asked) : played;
-}
-
-static tb_model *named(const char *name)
-{
-    unsigned char *text = NULL;
-    size_t size = 0;
-    tb_scene *scene = NULL;
-    tb_model *model = NULL;
-    tb_error error;
-    TEST_OK(tb_named_scene_mjcf(name, &text, &size, &error), &error);
-    TEST_OK(tb_scene_load_mjcf((const char *)text, size, name, NULL, &scene, &error), &error);
-    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
-    tb_scene_destroy(scene);
-    tb_bytes_destroy(text);
-    return model;
 }
 
 static tb_model *written(const char *text)
@@ -142,7 +128,7 @@ START_TEST(balls_move_as_on_the_processor)
     const char *asked = getenv("TRIBO_TEST_BALLS_SCENE");
     const char *const SCENES[] = {"billiards_10", "billiards_hertz_10", NULL, asked};
     for (int s = 0; s < (asked != NULL ? 4 : 3); s++) {
-        tb_model *model = SCENES[s] != NULL ? named(SCENES[s]) : heap();
+        tb_model *model = SCENES[s] != NULL ? named_model(SCENES[s]) : heap();
         for (int i = 0; i < (int)(sizeof INTEGRATORS / sizeof *INTEGRATORS); i++) {
             bool equal;
             const int32_t steps = steps_of(SCENES[s] != NULL ? 40 : 300);
@@ -161,7 +147,7 @@ END_TEST
 START_TEST(worlds_do_not_depend_on_their_neighbours)
 {
     enum { WORLDS = 11 };
-    tb_model *model = named("billiards_10"), *other = heap();
+    tb_model *model = named_model("billiards_10"), *other = heap();
     tb_state *together[WORLDS], *alone;
     tb_certificate certificates[WORLDS], single;
     tb_error error;
@@ -215,7 +201,7 @@ END_TEST
 
 START_TEST(a_world_that_diverges_is_frozen_at_the_processors_step)
 {
-    tb_model *model = named("billiards_10");
+    tb_model *model = named_model("billiards_10");
     tb_state *states[3], *beside;
     tb_certificate certificate;
     tb_error error;
@@ -254,7 +240,7 @@ START_TEST(other_models_and_integrators_are_refused_by_name)
     tb_stepper *stepper = NULL;
     find_card();
     for (int i = 0; i < 2; i++) {
-        tb_model *model = named(CASES[i].scene);
+        tb_model *model = named_model(CASES[i].scene);
         tb_state *state = NULL;
         tb_stepper *card = stepper_by(TB_BACKEND_GPU, "auto", false);
         start(model, &state, 0);

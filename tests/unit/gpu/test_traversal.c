@@ -1,6 +1,7 @@
 /* Overlaps by BSP trees whose triangles go down on a card: five ways, beside the processor's third generation and its
  * convex pieces. Where there is no card, one that the processor plays runs the kernels. */
 #include "card_util.h"
+#include "scene_util.h"
 #include "tribo.h"
 
 #include <math.h>
@@ -8,25 +9,18 @@
 /* The state borrows the model. */
 static tb_state *state_after(const char *name, int32_t steps, tb_model **model)
 {
-    unsigned char *text = NULL;
-    size_t size = 0;
-    tb_scene *scene = NULL;
     tb_state *state = NULL;
     tb_stepper *stepper = NULL;
     tb_error error;
     tb_step_options options = tb_step_defaults();
     options.scheme = TB_SCHEME_VOLUME;
-    TEST_OK(tb_named_scene_mjcf(name, &text, &size, &error), &error);
-    TEST_OK(tb_scene_load_mjcf((const char *)text, size, name, NULL, &scene, &error), &error);
-    TEST_OK(tb_scene_compile(scene, model, &error), &error);
+    *model = named_model(name);
     TEST_OK(tb_state_create(*model, &state, &error), &error);
     TEST_OK(tb_state_reset(state, tb_model_find(*model, TB_HANDLE_KEYFRAME, "start"), &error),
             &error);
     TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
     TEST_OK(tb_step(stepper, state, steps, NULL, &error), &error);
     tb_stepper_destroy(stepper);
-    tb_scene_destroy(scene);
-    tb_bytes_destroy(text);
     return state;
 }
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "test_util.h"
+#include "scene_util.h"
 #include "tribo.h"
 
 static tb_error error;
@@ -17,14 +17,7 @@ typedef struct played {
 static played play_begin(const char *scene, const char *integrator)
 {
     played p = {0};
-    unsigned char *text;
-    size_t size;
-    tb_scene *s;
-    TEST_OK(tb_named_scene_mjcf(scene, &text, &size, &error), &error);
-    TEST_OK(tb_scene_load_mjcf((const char *)text, size, scene, NULL, &s, &error), &error);
-    TEST_OK(tb_scene_compile(s, &p.model, &error), &error);
-    tb_scene_destroy(s);
-    tb_bytes_destroy(text);
+    p.model = named_model(scene);
     tb_step_options options = tb_step_defaults();
     options.scheme = TB_SCHEME_VOLUME;
     options.solve.solver = integrator;
