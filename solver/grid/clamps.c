@@ -23,11 +23,7 @@ static bool moves(const tb_soft_world *w, const tb_soft_clamp *c)
 
 bool tb_soft_clamp_holds(const tb_soft_world *w, const tb_soft_clamp *clamp, const double X[3])
 {
-    for (int a = 0; a < 3; a++) {
-        const double slack = 1e-9 * w->scene.lattice.spacing[a];
-        if (!(X[a] >= clamp->lower[a] - slack && X[a] <= clamp->upper[a] + slack)) return false;
-    }
-    return true;
+    return tb_soft_box_holds(&w->space, clamp->lower, clamp->upper, X);
 }
 
 /* Where the material at x was at the start. */
@@ -53,10 +49,9 @@ void tb_soft_clamp_velocity(const tb_soft_world *w, int32_t clamp, const double 
     tb_v3_store(v, tb_v3_add(tb_v3_load(r->twist), tb_v3_cross(tb_v3_load(r->twist + 3), arm)));
 }
 
-static void take_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums *sums, void *context)
+static void take_plane(tb_soft_world *w, int32_t body, int32_t k, const void *context)
 {
     tb_soft_field *f = w->fields + body;
-    (void)sums;
     (void)context;
     TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
         const double x[3] = {tb_soft_coordinate(w, 0, i), tb_soft_coordinate(w, 1, j),

@@ -14,24 +14,13 @@
 #define TB_SOFT_GRID_H
 
 #include "base/base.h"
-#include "grid/material.h"
 #include "grid/mesh/mesh.h"
-#include "grid/shape.h"
-#include "grid/transport.h"
+#include "grid/nodes/space.h"
 #include "tribo_soft.h"
 
 enum { TB_SOFT_NAME = 64, TB_SOFT_PATH = 1024 };
 /* obstacles: walls of a text are at most as many as bodies, shapes of rigid bodies are more */
 enum { TB_SOFT_MOST_BODIES = 64, TB_SOFT_MOST_OBSTACLES = 256 };
-/* layers of nodes around a body to which X and v are extrapolated; a body keeps that many nodes away
- * from the grid's faces */
-enum { TB_SOFT_LAYERS = 3, TB_SOFT_NO_LAYER = 255 };
-
-typedef struct tb_soft_lattice {
-    int32_t nodes[3]; /* along x, y, z */
-    double origin[3]; /* m, of node (0, 0, 0) */
-    double spacing[3];
-} tb_soft_lattice;
 
 typedef struct tb_soft_body {
     char name[TB_SOFT_NAME];
@@ -86,20 +75,6 @@ typedef struct tb_soft_scene {
     char rigid[TB_SOFT_PATH]; /* file of rigid bodies, as the text has it; "": none */
     int32_t rigid_line;       /* of the element that names it */
 } tb_soft_scene;
-
-/* A body's fields. nodes x 3 or nodes; valid where `layer` is at most TB_SOFT_LAYERS. */
-typedef struct tb_soft_field {
-    double *X;      /* m, reference coordinate */
-    double *v;      /* m/s */
-    double *mass;   /* kg; 0 outside */
-    double *depth;  /* m, distance of X from the shape's surface */
-    double *octant; /* nodes x 8, kg, of the cell above the node */
-    uint8_t *layer; /* 0: the node has mass; 1 to TB_SOFT_LAYERS: steps from one that has */
-    uint8_t *held;  /* number of the clamp, from 1; 0: free; NULL: no clamps */
-    int32_t lower[3], upper[3]; /* nodes of layers up to TB_SOFT_LAYERS, upper excluded */
-    int32_t outside;            /* axis + 1 along which a layer leaves the grid; 0: none does */
-    double stiffness;           /* Pa, the bound of material.h, of the last stress */
-} tb_soft_field;
 
 /* A cell in contact, in the order of the programs. */
 typedef struct tb_soft_contact {

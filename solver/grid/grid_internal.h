@@ -2,20 +2,8 @@
 #ifndef TB_SOFT_GRID_INTERNAL_H
 #define TB_SOFT_GRID_INTERNAL_H
 
-#include "grid/cell.h"
 #include "grid/grid.h"
-
-/* Sums over one plane of nodes: kept apart, and added in order, so that no result depends on the
- * number of threads. */
-typedef struct tb_soft_sums {
-    double mass, moment[3], inertia[6]; /* kg; kg m; kg m^2: xx yy zz xy xz yz, about the origin */
-    double momentum[3], angular[3];
-    double kinetic, elastic, potential, damped_power;
-    double speed;      /* largest sum over axes of |v| / h, 1/s */
-    double stiffness;  /* Pa */
-    double smallest;   /* det F */
-    double scratch[2]; /* undeformed mass before it is scaled */
-} tb_soft_sums;
+#include "grid/nodes/motion.h"
 
 /* A rigid body that soft ones touch. Twists: velocity of the centre of mass, angular velocity, world
  * axes; impulses and their moments about that centre accordingly. See partners.c. */
@@ -35,19 +23,17 @@ typedef struct tb_soft_rigid {
 struct tb_soft_world {
     tb_soft_scene scene;
     tb_soft_field fields[TB_SOFT_MOST_BODIES];
-    tb_soft_tables tables;
+    tb_soft_space space;
     size_t nodes;
-    int64_t stride[3];    /* of node numbers, along x, y, z */
     double time, last_dt; /* s; of the last substep */
     double external[3]; /* N s, on bodies that are not clamped, by all else, in the last substep */
     bool failed;        /* in the middle of a substep: the state is not whole */
 
     /* scratch that bodies share, one after the other */
-    double *cell_force;      /* nodes x 24, N, of the cell above a node on its corners */
-    double *slope;           /* nodes x 9, gradients at nodes for the extrapolation */
-    double *next_X, *next_v; /* nodes x 3 */
-    double *rate_X, *rate_v; /* nodes x 3, first stage of Heun's method */
-    tb_soft_sums *planes;    /* nodes[2] */
+    double *cell_force; /* nodes x 24, N, of the cell above a node on its corners */
+    double *slope;      /* nodes x 9, gradients at nodes for the extrapolation */
+    tb_soft_stages stages;
+    tb_soft_sums *planes; /* nodes[2] */
 
     tb_soft_solid *now; /* obstacles, where they are in the present substep */
     tb_soft_rigid *rigid;
@@ -62,12 +48,12 @@ struct tb_soft_world {
 
 static inline int32_t tb_soft_node(const tb_soft_world *w, int32_t i, int32_t j, int32_t k)
 {
-    return (int32_t)(i + w->stride[1] * j + w->stride[2] * k);
+    return tb_soft_number(&w->space, i, j, k);
 }
 
 static inline double tb_soft_coordinate(const tb_soft_world *w, int axis, int32_t i)
 {
-    return w->scene.lattice.origin[axis] + i * w->scene.lattice.spacing[axis];
+    return tb_soft_place(&w->space, axis, i);
 }
 
 static inline double tb_soft_cell_volume(const tb_soft_world *w)
@@ -79,33 +65,29 @@ static inline double tb_soft_cell_volume(const tb_soft_world *w)
 /* number of corner c of the cell above node n */
 static inline int32_t tb_soft_corner(const tb_soft_world *w, int32_t n, int corner)
 {
-    return (int32_t)(n + (corner & 1) * w->stride[0] + (corner >> 1 & 1) * w->stride[1] +
-                     (corner >> 2 & 1) * w->stride[2]);
+    return tb_soft_corner_of(&w->space, n, corner);
 }
 
-/* whether every corner of the cell above node n has X and v */
 static inline bool tb_soft_cell_valid(const tb_soft_world *w, const tb_soft_field *f, int32_t n)
 {
-    for (int c = 0; c < 8; c++)
-        if (f->layer[tb_soft_corner(w, n, c)] == TB_SOFT_NO_LAYER) return false;
-    return true;
+    return tb_soft_cell_is_valid(&w->space, f, n);
 }
 
-/* corner values of a field of vectors */
 static inline void tb_soft_gather(const tb_soft_world *w, const double *q, int32_t n,
                                   double values[24])
 {
-    for (int c = 0; c < 8; c++) {
-        const double *from = q + 3 * (size_t)tb_soft_corner(w, n, c);
-        for (int a = 0; a < 3; a++) values[3 * c + a] = from[a];
-    }
+    tb_soft_corner_values(&w->space, q, n, values);
 }
 
 /* Visits nodes of one plane of a field's box: x from lower[0] to upper[0], and y. */
-typedef void tb_soft_visit(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums *sums,
-                           void *context);
-/* Runs `visit` for every plane of the body's box, planes on threads, and adds the sums up. */
-tb_soft_sums tb_soft_planes(tb_soft_world *w, int32_t body, tb_soft_visit *visit, void *context);
+typedef void tb_soft_visit(tb_soft_world *w, int32_t body, int32_t k, const void *context);
+/* Runs `visit` for every plane of the body's box, planes on threads. */
+void tb_soft_planes(tb_soft_world *w, int32_t body, tb_soft_visit *visit, const void *context);
+/* A node's part of the sums, which are cleared before; false: it has none. */
+typedef bool tb_soft_part(tb_soft_world *w, int32_t body, const int32_t at[3], int32_t n,
+                          tb_soft_sums *sums);
+/* Adds the parts of all nodes in the body's box up, in the order of nodes/space.h. */
+tb_soft_sums tb_soft_add_up(tb_soft_world *w, int32_t body, tb_soft_part *part);
 
 #define TB_SOFT_EACH_NODE(w, f, k, n, i, j)                                                        \
     for (int32_t j = (f)->lower[1]; j < (f)->upper[1]; j++)                                        \

@@ -391,8 +391,8 @@ static void push_clamps(tb_soft_world *w, const tb_soft_contact *c, int32_t who,
     for (int k = 0; k < 8; k++) {
         const int32_t node = tb_soft_corner(w, c->cell, k);
         if (w->fields[who].held[node] == 0) continue;
-        const int64_t at[3] = {node % w->stride[1], node / w->stride[1] % l->nodes[1],
-                               node / w->stride[2]};
+        const int64_t at[3] = {node % w->space.stride[1], node / w->space.stride[1] % l->nodes[1],
+                               node / w->space.stride[2]};
         double x[3], push[3];
         for (int a = 0; a < 3; a++) {
             x[a] = tb_soft_coordinate(w, a, (int32_t)at[a]);

@@ -362,8 +362,8 @@ static void put_stress(tb_soft_world *w, int32_t body, int32_t n, text *t)
     for (int o = 0; o < 8; o++) {
         const double part = f->octant[8 * (size_t)n + (size_t)o];
         if (!(part > 0)) continue;
-        const tb_mat33 g = tb_soft_gradient(X, w->tables.slope[o]),
-                       l = tb_soft_gradient(v, w->tables.slope[o]);
+        const tb_mat33 g = tb_soft_gradient(X, w->space.tables.slope[o]),
+                       l = tb_soft_gradient(v, w->space.tables.slope[o]);
         tb_soft_stress s;
         tb_soft_stress_of(m, &g, &l, &s);
         for (int i = 0; i < 9; i++) sum[i] += part * s.sigma.m[i];

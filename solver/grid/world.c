@@ -35,24 +35,22 @@ static tb_status allocate(tb_soft_world *w, tb_error *error)
     }
     w->cell_force = take(24 * n, sizeof(double), &status, error);
     w->slope = take(9 * n, sizeof(double), &status, error);
-    w->next_X = take(3 * n, sizeof(double), &status, error);
-    w->next_v = take(3 * n, sizeof(double), &status, error);
-    w->rate_X = take(3 * n, sizeof(double), &status, error);
-    w->rate_v = take(3 * n, sizeof(double), &status, error);
+    w->stages.next_X = take(3 * n, sizeof(double), &status, error);
+    w->stages.next_v = take(3 * n, sizeof(double), &status, error);
+    w->stages.first_X = take(3 * n, sizeof(double), &status, error);
+    w->stages.first_v = take(3 * n, sizeof(double), &status, error);
     w->planes = take((size_t)w->scene.lattice.nodes[2], sizeof *w->planes, &status, error);
     w->now = take((size_t)w->scene.number_of_obstacles + 1, sizeof *w->now, &status, error);
     return status;
 }
 
 /* X = x and the rigid velocity at every node, clamps. */
-static void start_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums *sums,
-                        void *context)
+static void start_plane(tb_soft_world *w, int32_t body, int32_t k, const void *context)
 {
     tb_soft_field *f = w->fields + body;
     const tb_soft_body *b = w->scene.bodies + body;
     double p[3];
     tb_v3_store(p, b->shape.pose.position);
-    (void)sums;
     (void)context;
     TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
         const double x[3] = {tb_soft_coordinate(w, 0, i), tb_soft_coordinate(w, 1, j),
@@ -124,10 +122,11 @@ tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world
     if (status == TB_OK) {
         const int32_t *n = w->scene.lattice.nodes;
         w->nodes = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
-        w->stride[0] = 1;
-        w->stride[1] = n[0];
-        w->stride[2] = (int64_t)n[0] * n[1];
-        tb_soft_tables_fill(&w->tables, w->scene.lattice.spacing);
+        w->space = (tb_soft_space){.lattice = w->scene.lattice,
+                                   .stride = {1, n[0], (int64_t)n[0] * n[1]},
+                                   .advection = w->scene.options.advection};
+        memcpy(w->space.gravity, w->scene.gravity, sizeof w->space.gravity);
+        tb_soft_tables_fill(&w->space.tables, w->scene.lattice.spacing);
         status = allocate(w, error);
     }
     if (status == TB_OK) status = measure_meshes(w, error);
@@ -155,10 +154,10 @@ void tb_soft_world_destroy(tb_soft_world *w)
     }
     free(w->cell_force);
     free(w->slope);
-    free(w->next_X);
-    free(w->next_v);
-    free(w->rate_X);
-    free(w->rate_v);
+    free(w->stages.next_X);
+    free(w->stages.next_v);
+    free(w->stages.first_X);
+    free(w->stages.first_v);
     free(w->planes);
     free(w->now);
     free(w->rigid);
