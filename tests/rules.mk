@@ -50,7 +50,7 @@ $(WARP_WORLDS): tests/unit/gpu/warp_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
 $(LARGE_PLAYED): tests/unit/gpu/large_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
-CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz mprgp rows balls pairs traverse,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
+CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz mprgp rows balls pairs traverse soft,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 # Played lanes change stacks by longjmp, which AddressSanitizer takes for a return: it then reports
 # the use of a local variable after a return that was none.
 LANES_CHANGE_STACKS := $(if $(findstring fsanitize=address,$(SANITIZE)),--param=asan-use-after-return=0)
@@ -68,6 +68,7 @@ $(filter %/rows.o %/rows.f32.o,$(CARD_KERNELS)): tests/plugin/card/rows.cc
 $(filter %/balls.o %/balls.f32.o,$(CARD_KERNELS)): tests/plugin/card/balls.cc
 $(filter %/pairs.o %/pairs.f32.o,$(CARD_KERNELS)): tests/plugin/card/pairs.cc
 $(filter %/traverse.o %/traverse.f32.o,$(CARD_KERNELS)): tests/plugin/card/traverse.cc
+$(filter %/soft.o %/soft.f32.o,$(CARD_KERNELS)): tests/plugin/card/soft.cc
 $(CARD_LARGE): tests/plugin/card/large.cc
 $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_LARGE) $(LARGE_PLAYED) \
     $(LARGE_LANES) $(GRID_PLAY): $(B)/stamp.flags

@@ -18,9 +18,11 @@ struct tb_betz_batch;
 struct tb_box_pairs;
 struct tb_row_run;
 struct tb_row_outcome;
+struct tb_soft_card_call;
+struct tb_soft_card_scene;
 struct tb_traversal;
 
-enum { TB_BACKEND_ABI = 19 };
+enum { TB_BACKEND_ABI = 20 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const
@@ -98,6 +100,11 @@ typedef struct tb_backend {
     void (*balls_close)(void *context);
     /* Near pairs of boxes by one of a card's methods (penalty/card/box_pairs.h). May be NULL. */
     tb_status (*box_pairs)(int32_t device, struct tb_box_pairs *pairs, tb_error *error);
+    /* Fields and forces of a world of soft bodies (grid/card/fields.h). May be NULL, all of them. */
+    tb_status (*soft_open)(int32_t device, const struct tb_soft_card_scene *scene, void **context,
+                           tb_error *error);
+    tb_status (*soft_call)(void *context, const struct tb_soft_card_call *call, tb_error *error);
+    void (*soft_close)(void *context);
     /* Triangles down BSP trees by one of a card's ways (penalty/card/traversal.h). May be NULL. */
     tb_status (*traverse_trees)(int32_t device, struct tb_traversal *traversal, tb_error *error);
 } tb_backend;

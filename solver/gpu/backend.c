@@ -16,6 +16,7 @@
 #include "gpu/batch/small/warp_fits.h"
 #include "gpu/coloured/rows.h"
 #include "gpu/large/large_step.h"
+#include "gpu/grid/fields.h"
 #include "gpu/penalty/balls.h"
 #include "gpu/penalty/pairs.h"
 #include "gpu/penalty/traverse.h"
@@ -468,5 +469,8 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .balls_open = tb_gpu_balls_open,
                                       .balls_run = tb_gpu_balls_run,
                                       .balls_close = tb_gpu_balls_close,
+                                      .soft_open = tb_gpu_soft_open,
+                                      .soft_call = tb_gpu_soft_call,
+                                      .soft_close = tb_gpu_soft_close,
                                       .box_pairs = tb_gpu_box_pairs,
                                       .traverse_trees = tb_gpu_traverse_trees};

@@ -138,7 +138,7 @@ TB_FN double tb_soft_cube_part(const double p[8], int from)
         const double q[4] = {p[c[0]], p[c[1]], p[c[2]], p[c[3]]};
         part += tb_soft_tetrahedron_part(q);
     }
-    return part / TB_SOFT_TETRAHEDRA;
+    return part / (double)TB_SOFT_TETRAHEDRA;
 }
 
 #endif

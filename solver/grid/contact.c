@@ -357,12 +357,10 @@ static void narrow(const tb_soft_world *w, int32_t obstacle, int axis, int32_t l
     if (last < upper[axis]) upper[axis] = (int32_t)tb_max(last, (double)lower[axis]);
 }
 
-/* Cells of one pair. Cells are ordered by x, then y, then z (Litven 5.1). */
-static bool collect_pair(const tb_soft_world *w, int32_t a, int32_t b, collection *all)
+void tb_soft_common_cells(const tb_soft_world *w, int32_t a, int32_t b, int32_t lower[3],
+                          int32_t upper[3])
 {
-    const int32_t bodies = w->scene.number_of_bodies, *nodes = w->scene.lattice.nodes;
-    const uint64_t pairs = (uint64_t)bodies * (uint64_t)(bodies + w->scene.number_of_obstacles);
-    int32_t lower[3], upper[3];
+    const int32_t bodies = w->scene.number_of_bodies;
     for (int i = 0; i < 3; i++) {
         lower[i] = w->fields[a].lower[i];
         upper[i] = w->fields[a].upper[i] - 1;
@@ -373,6 +371,15 @@ static bool collect_pair(const tb_soft_world *w, int32_t a, int32_t b, collectio
         if (w->fields[b].lower[i] > lower[i]) lower[i] = w->fields[b].lower[i];
         if (w->fields[b].upper[i] - 1 < upper[i]) upper[i] = w->fields[b].upper[i] - 1;
     }
+}
+
+/* Cells of one pair. Cells are ordered by x, then y, then z (Litven 5.1). */
+static bool collect_pair(const tb_soft_world *w, int32_t a, int32_t b, collection *all)
+{
+    const int32_t bodies = w->scene.number_of_bodies, *nodes = w->scene.lattice.nodes;
+    const uint64_t pairs = (uint64_t)bodies * (uint64_t)(bodies + w->scene.number_of_obstacles);
+    int32_t lower[3], upper[3];
+    tb_soft_common_cells(w, a, b, lower, upper);
     for (int32_t i = lower[0]; i < upper[0]; i++)
         for (int32_t j = lower[1]; j < upper[1]; j++)
             for (int32_t k = lower[2]; k < upper[2]; k++) {

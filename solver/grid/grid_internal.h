@@ -27,6 +27,7 @@ struct tb_soft_world {
     size_t nodes;
     double time, last_dt; /* s; of the last substep */
     double external[3]; /* N s, on bodies that are not clamped, by all else, in the last substep */
+    struct tb_soft_card *card; /* NULL: fields are the processor's alone */
     bool failed;        /* in the middle of a substep: the state is not whole */
 
     /* scratch that bodies share, one after the other */
@@ -168,6 +169,9 @@ void tb_soft_bounds(const tb_soft_solid *solid, double lower[3], double upper[3]
 
 /* ---- contact.c, programs.c ---- */
 
+/* Cells, upper excluded, in which body a and b (bodies, then obstacles) may be in contact. */
+void tb_soft_common_cells(const tb_soft_world *w, int32_t a, int32_t b, int32_t lower[3],
+                          int32_t upper[3]);
 /* Cells in contact, sorted by key, from the arena of the step. */
 tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
                                 tb_error *error);

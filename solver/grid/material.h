@@ -40,6 +40,23 @@ typedef struct tb_soft_stress {
     double dissipation; /* W/m^3 of deformed volume, by damping, >= 0 */
 } tb_soft_stress;
 
+/* The natural logarithm of a normal positive number, to two roundings, with the same bytes on processors and
+ * cards, whose libraries differ in the last bit: the series of artanh in (m - 1) / (m + 1), m the
+ * mantissa nearest to 1. */
+TB_FN double tb_soft_log(double x)
+{
+    enum { TERMS = 12 };
+    int exponent;
+    double m = frexp(x, &exponent), sum = 0;
+    if (m < 0.70710678118654752) {
+        m *= 2;
+        exponent--;
+    }
+    const double s = (m - 1) / (m + 1), z = s * s;
+    for (int k = TERMS - 1; k >= 0; k--) sum = sum * z + 1.0 / (2 * k + 1);
+    return exponent * 0.69314718055994531 + 2 * s * sum;
+}
+
 TB_FN void tb_soft_material_lame(tb_soft_material *m)
 {
     m->mu = m->young / (2 * (1 + m->poisson));
@@ -92,7 +109,7 @@ TB_FN double tb_soft_bound(const tb_mat33 *a)
 TB_FN void tb_soft_neo_hookean(const tb_soft_material *m, const tb_mat33 *b, double j,
                                tb_soft_stress *s)
 {
-    const double log_j = log(j);
+    const double log_j = tb_soft_log(j);
     for (int i = 0; i < 9; i++)
         s->sigma.m[i] =
             (m->mu * (b->m[i] - (i % 4 == 0)) + (i % 4 == 0 ? m->lambda * log_j : 0)) / j;

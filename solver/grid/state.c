@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grid/card/steps.h"
 #include "grid/grid_internal.h"
 
 enum { HASH = 65, MAGIC = 8 };
@@ -100,6 +101,9 @@ static void pass_field(tb_soft_world *w, tb_soft_field *f, stream *s)
 static tb_status pass_world(tb_soft_world *w, stream *s, tb_error *error)
 {
     int32_t count = w->number_of_contacts;
+    const tb_status status = s->bytes != NULL ? tb_soft_card_fetch(w, error) : TB_OK;
+    if (status != TB_OK) return status;
+    if (s->bytes == NULL) tb_soft_card_forget(w);
     pass(s, &w->time, sizeof w->time);
     pass(s, &w->last_dt, sizeof w->last_dt);
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) pass_field(w, w->fields + b, s);

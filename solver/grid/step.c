@@ -1,11 +1,18 @@
 /* A step: substeps of forces, contact and transport, and the certificate. */
 #include <string.h>
 
+#include "grid/card/steps.h"
 #include "grid/grid_internal.h"
 
 /* Parts of the stability limits that a substep uses: of the sum over axes of |v| dt / h, for which
  * upwind differences are stable up to 1, and of the longest stable elastic step. */
 static const double COURANT_LIMIT = 0.5, WAVE_LIMIT = 0.9;
+
+/* Sums of a body's present fields, which a card has kept. */
+static tb_soft_sums momentum_of(tb_soft_world *w, int32_t body)
+{
+    return w->card != NULL ? w->card->outcomes[body].momentum : tb_soft_momentum_pass(w, body);
+}
 
 /* Longest step (s) of the body's waves at the stiffness of its last stress. */
 static double wave_step(const tb_soft_world *w, int32_t body)
@@ -22,7 +29,7 @@ static tb_status count_substeps(tb_soft_world *w, double rest, int32_t done, int
 {
     double most = 1;
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
-        const double speed = tb_soft_momentum_pass(w, b).speed;
+        const double speed = momentum_of(w, b).speed;
         if (speed >= 1e300)
             return tb_fail(error, TB_DIVERGED, "body '%s' has velocities that are not finite",
                            w->scene.bodies[b].name);
@@ -55,19 +62,25 @@ static tb_status check_room(const tb_soft_world *w, tb_error *error)
 
 static tb_status apply_forces(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
 {
-    tb_soft_sums stress[TB_SOFT_MOST_BODIES];
+    const bool on_card = w->card != NULL;
+    if (on_card) {
+        w->failed = true; /* until the substep is whole */
+        const tb_status status = tb_soft_card_do(w, TB_SOFT_CARD_FORCES, dt, error);
+        if (status != TB_OK) return status;
+    }
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
-        stress[b] = tb_soft_stress_pass(w, b);
-        c->smallest_volume = tb_min(c->smallest_volume, stress[b].smallest);
-        if (!(stress[b].smallest > 0))
+        const tb_soft_sums stress =
+            on_card ? w->card->outcomes[b].stress : tb_soft_stress_pass(w, b);
+        c->smallest_volume = tb_min(c->smallest_volume, stress.smallest);
+        if (!(stress.smallest > 0))
             return tb_fail(error, TB_DIVERGED, "body '%s' is folded at %g s: det F is not positive",
                            w->scene.bodies[b].name, w->time);
         w->failed = true; /* until the substep is whole */
-        w->fields[b].stiffness = stress[b].stiffness;
-        c->damped += dt * stress[b].damped_power;
-        c->courant = tb_max(c->courant, dt * tb_soft_momentum_pass(w, b).speed);
+        w->fields[b].stiffness = stress.stiffness;
+        c->damped += dt * stress.damped_power;
+        c->courant = tb_max(c->courant, dt * momentum_of(w, b).speed);
         c->wave = tb_max(c->wave, dt / wave_step(w, b));
-        tb_soft_accelerate(w, b, dt);
+        if (!on_card) tb_soft_accelerate(w, b, dt);
     }
     return TB_OK;
 }
@@ -79,17 +92,46 @@ static double free_momentum(tb_soft_world *w, double momentum[3])
     memset(momentum, 0, 3 * sizeof *momentum);
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
         if (w->fields[b].held != NULL) continue;
-        const tb_soft_sums s = tb_soft_momentum_pass(w, b);
+        const tb_soft_sums s = momentum_of(w, b);
         mass += s.mass;
         for (int a = 0; a < 3; a++) momentum[a] += s.momentum[a];
     }
     return mass;
 }
 
-static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
+/* Contact impulses. With fields on a card the search sees a copy, which is made where bodies are near. */
+static tb_status touch(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
 {
     tb_soft_contact *contacts = NULL;
     int32_t count = 0;
+    tb_status status = TB_OK;
+    const bool on_card = w->card != NULL, near = !on_card || tb_soft_card_may_touch(w);
+    if (on_card && near) status = tb_soft_card_do(w, TB_SOFT_CARD_SEE, 0, error);
+    if (status == TB_OK && near) status = tb_soft_find_contacts(w, &contacts, &count, error);
+    if (status == TB_OK) status = tb_soft_solve_contacts(w, dt, contacts, count, c, error);
+    if (status == TB_OK && on_card && w->number_of_contacts > 0)
+        status = tb_soft_card_do(w, TB_SOFT_CARD_PUSH, 0, error);
+    return status;
+}
+
+static tb_status carry(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
+{
+    if (w->card == NULL) {
+        for (int32_t b = 0; b < w->scene.number_of_bodies; b++) tb_soft_transport(w, b, dt, c);
+        return TB_OK;
+    }
+    const tb_status status = tb_soft_card_do(w, TB_SOFT_CARD_TRANSPORT, dt, error);
+    for (int32_t b = 0; status == TB_OK && b < w->scene.number_of_bodies; b++) {
+        const tb_soft_card_outcome *o = w->card->outcomes + b;
+        c->mass_error = tb_max(c->mass_error, o->mass_error);
+        c->transport_repair =
+            tb_max(c->transport_repair, tb_v3_length(tb_v3_load(o->repair.linear)));
+    }
+    return status;
+}
+
+static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
+{
     tb_arena_reset(&w->step);
     double before[3], after[3], square = 0;
     const double mass = free_momentum(w, before);
@@ -97,14 +139,15 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
     tb_status status = check_room(w, error);
     if (status == TB_OK) {
         tb_soft_partners_begin(w, dt);
-        tb_soft_clamps_take(w);
+        if (w->card == NULL) tb_soft_clamps_take(w);
         status = apply_forces(w, dt, c, error);
     }
-    if (status == TB_OK) status = tb_soft_find_contacts(w, &contacts, &count, error);
-    if (status == TB_OK) status = tb_soft_solve_contacts(w, dt, contacts, count, c, error);
+    if (status == TB_OK) status = touch(w, dt, c, error);
+    if (status == TB_OK) {
+        tb_soft_partners_end(w, dt);
+        status = carry(w, dt, c, error);
+    }
     if (status != TB_OK) return status;
-    tb_soft_partners_end(w, dt);
-    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) tb_soft_transport(w, b, dt, c);
     free_momentum(w, after);
     for (int a = 0; a < 3; a++) {
         const double error_a =
@@ -120,12 +163,16 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
 }
 
 /* Energies and momenta at the end. */
-static void finish(tb_soft_world *w, tb_soft_certificate *c)
+static tb_status finish(tb_soft_world *w, tb_soft_certificate *c, tb_error *error)
 {
+    const tb_status status =
+        w->card != NULL ? tb_soft_card_do(w, TB_SOFT_CARD_MEASURE, 0, error) : TB_OK;
     c->time = w->time;
     c->contacts = w->number_of_contacts;
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
-        const tb_soft_sums s = tb_soft_momentum_pass(w, b), e = tb_soft_stress_pass(w, b);
+        const tb_soft_sums s = momentum_of(w, b);
+        const tb_soft_sums e =
+            w->card != NULL ? w->card->outcomes[b].stress : tb_soft_stress_pass(w, b);
         c->kinetic += s.kinetic;
         c->potential += s.potential;
         c->elastic += e.elastic;
@@ -135,6 +182,7 @@ static void finish(tb_soft_world *w, tb_soft_certificate *c)
             c->angular[a] += s.angular[a];
         }
     }
+    return status;
 }
 
 tb_status tb_soft_step(tb_soft_world *w, int32_t steps, tb_soft_certificate *certificate,
@@ -145,6 +193,8 @@ tb_status tb_soft_step(tb_soft_world *w, int32_t steps, tb_soft_certificate *cer
     if (w->failed)
         return tb_fail(error, TB_FAILED_PRECONDITION,
                        "the world failed inside of a step: restore a state first");
+    status = tb_soft_card_bring(w, error);
+    if (status != TB_OK) return status;
     for (int32_t s = 0; status == TB_OK && s < steps; s++) {
         const double start = w->time, dt = w->scene.options.dt;
         int32_t done = 0, count = 1;
@@ -157,7 +207,9 @@ tb_status tb_soft_step(tb_soft_world *w, int32_t steps, tb_soft_certificate *cer
         }
         if (status == TB_OK) w->time = start + dt;
     }
-    finish(w, &c);
+    tb_error ignored;
+    const tb_status measured = finish(w, &c, status == TB_OK ? error : &ignored);
+    if (status == TB_OK) status = measured;
     if (certificate != NULL) *certificate = c;
     return status;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grid/card/steps.h"
 #include "grid/grid_internal.h"
 
 /* ---- surfaces ---- */
@@ -163,6 +164,8 @@ tb_status tb_soft_world_surface(tb_soft_world *w, int32_t body, tb_soft_surface 
     memset(surface, 0, sizeof *surface);
     if (body < 0 || body >= w->scene.number_of_bodies)
         return tb_fail_field(error, TB_NOT_FOUND, "body", "there is no body %d", body);
+    const tb_status status = tb_soft_card_fetch(w, error);
+    if (status != TB_OK) return status;
     const tb_soft_field *f = w->fields + body;
     for (int32_t k = f->lower[2]; k + 1 < f->upper[2]; k++)
         for (int32_t j = f->lower[1]; j + 1 < f->upper[1]; j++)
@@ -444,8 +447,10 @@ tb_status tb_soft_world_vtk(tb_soft_world *w, bool volume, unsigned char **out, 
     text t = {.status = TB_OK};
     *out = NULL;
     *size = 0;
+    tb_status status = tb_soft_card_fetch(w, error);
+    if (status != TB_OK) return status;
     put(&t, "<?xml version=\"1.0\"?>\n");
-    tb_status status = volume ? write_volume(w, &t, error) : write_surfaces(w, &t, error);
+    status = volume ? write_volume(w, &t, error) : write_surfaces(w, &t, error);
     if (status == TB_OK && t.status != TB_OK) status = tb_fail_memory(error, 0, "a VTK file");
     if (status != TB_OK) {
         tb_bytes_free(&t.bytes);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grid/card/steps.h"
 #include "grid/grid_internal.h"
 
 /* Of a mesh's volume: cells that differ by more see too little of the mesh to touch anything. */
@@ -132,6 +133,7 @@ tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world
     if (status == TB_OK) status = measure_meshes(w, error);
     for (int32_t b = 0; status == TB_OK && b < w->scene.number_of_bodies; b++)
         status = start(w, b, error);
+    if (status == TB_OK) status = tb_soft_card_open(w, error);
     if (status == TB_OK)
         *world = w;
     else
@@ -142,6 +144,7 @@ tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world
 void tb_soft_world_destroy(tb_soft_world *w)
 {
     if (w == NULL) return;
+    tb_soft_card_close(w);
     for (int32_t b = 0; b < w->scene.number_of_bodies && b < TB_SOFT_MOST_BODIES; b++) {
         tb_soft_field *f = w->fields + b;
         free(f->X);
@@ -189,6 +192,8 @@ double tb_soft_world_time(const tb_soft_world *w)
 
 tb_soft_field *tb_soft_world_field(tb_soft_world *w, int32_t body)
 {
+    (void)tb_soft_card_fetch(w, NULL); /* a failure fails the next step */
+    tb_soft_card_forget(w);            /* the caller may change the field */
     return w->fields + body;
 }
 
@@ -201,6 +206,7 @@ const tb_soft_contact *tb_soft_world_contacts(const tb_soft_world *w, int32_t *c
 void tb_soft_world_measure(tb_soft_world *w, int32_t body, double energy[3], double momentum[3],
                            double centre[3])
 {
+    (void)tb_soft_card_fetch(w, NULL); /* a failure fails the next step */
     const tb_soft_sums s = tb_soft_momentum_pass(w, body);
     if (energy != NULL) {
         energy[0] = s.kinetic;
