@@ -28,7 +28,7 @@ struct tb_soft_world {
     double time, last_dt; /* s; of the last substep */
     double external[3]; /* N s, on bodies that are not clamped, by all else, in the last substep */
     struct tb_soft_card *card; /* NULL: fields are the processor's alone */
-    bool failed;        /* in the middle of a substep: the state is not whole */
+    bool failed;               /* in the middle of a substep: the state is not whole */
 
     /* scratch that bodies share, one after the other */
     double *cell_force; /* nodes x 24, N, of the cell above a node on its corners */

@@ -485,12 +485,142 @@ static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *
     return status;
 }
 
+/* ---- growth with the grid ---- */
+
+/* One block that fills the grid, without contact, on the processor and on the card. Beside the times, the
+ * bytes that a substep has to move: a floor for any program whose passes share memory alone. */
+enum {
+    PROCESSOR,
+    CARD,
+    FLOOR,
+    PROCESSOR_RATE,
+    CARD_RATE,
+    PROCESSOR_EXPONENT,
+    CARD_EXPONENT,
+    GROWTH_COLUMNS,
+    CARD_STEPS = 20,            /* of a call */
+    MOST_ON_PROCESSOR = 2000000 /* nodes: larger ones take minutes */
+};
+
+static const int32_t GRIDS[][3] = {{50, 50, 16},   {100, 100, 16}, {100, 100, 32},
+                                   {200, 200, 32}, {200, 200, 64}, {400, 400, 64}};
+enum { NUMBER_OF_GRIDS = sizeof GRIDS / sizeof *GRIDS };
+
+/* Bytes of a substep at a node, where every pass reads and writes the arrays that the pass before it has
+ * changed elsewhere, and nothing twice. X and v: 24 each, mass and depth: 8 each, octants: 64.
+ *   forces     reads X, v, octants, mass; writes v                       144
+ *   transport  two stages: X, v in and out; X, v of both in, X, v out    240
+ *   masses     reads X; writes octants, mass, depth                      104
+ *   repair     reads v, mass; writes v                                    56 */
+static const double BYTES_OF_NODE = 144 + 240 + 104 + 56;
+/* m, and nodes between the block and the grid's faces */
+static const double SPACING = 0.05;
+enum { MARGIN = 5 };
+
+/* The text of a block in free flight that turns and swings. */
+static void write_scene(const int32_t nodes[3], char *text, size_t size)
+{
+    double half[3], end[3];
+    for (int a = 0; a < 3; a++) {
+        end[a] = 0.5 * SPACING * (nodes[a] - 1);
+        half[a] = end[a] - MARGIN * SPACING;
+    }
+    snprintf(text, size,
+             "<soft model=\"block\"><option timestep=\"0.0005\"/>"
+             "<grid lower=\"%.17g %.17g %.17g\" upper=\"%.17g %.17g %.17g\" spacing=\"%.17g\"/>"
+             "<material name=\"rubber\" density=\"1000\" young=\"1e5\" poisson=\"0.3\" "
+             "damping=\"0.001\"/>"
+             "<body name=\"block\" material=\"rubber\" type=\"box\" size=\"%.17g %.17g %.17g\" "
+             "velocity=\"0.1 0.05 0.02\" angular=\"0.02 0.01 0.05\"/></soft>",
+             -end[0], -end[1], -end[2], end[0], end[1], end[2], SPACING, half[0], half[1], half[2]);
+}
+
+/* Seconds of a substep, best of the repeats, and the substeps of a step. */
+static tb_status time_steps(const thesis_options *o, const int32_t nodes[3],
+                            tb_backend_choice backend, double *seconds, tb_error *error)
+{
+    char text[1024];
+    tb_soft_world *w = NULL;
+    tb_soft_certificate c;
+    const tb_soft_load_options options = {.threads = (int32_t)o->threads, .backend = backend};
+    const int32_t steps = o->steps > 0                ? (int32_t)o->steps
+                          : backend == TB_BACKEND_GPU ? CARD_STEPS
+                                                      : 1;
+    write_scene(nodes, text, sizeof text);
+    tb_status status = tb_soft_world_load(text, strlen(text), "block", &options, &w, error);
+    if (status == TB_OK) status = tb_soft_step(w, 1, &c, error); /* warms up */
+    for (int64_t turn = 0; turn < o->repeats && status == TB_OK; turn++) {
+        const double start = progress_clock();
+        status = tb_soft_step(w, steps, &c, error);
+        const double one = (progress_clock() - start) / c.substeps;
+        if (status == TB_OK) *seconds = turn == 0 ? one : fmin(*seconds, one);
+        if (interrupt_requested() && status == TB_OK) status = TB_CANCELLED;
+    }
+    tb_soft_world_destroy(w);
+    return status;
+}
+
+/* Exponent of the time in the number of nodes, of which the floor is a multiple. */
+static double exponent(const thesis_row *from, const thesis_row *to, int column)
+{
+    return log(to->here[column] / from->here[column]) / log(to->here[FLOOR] / from->here[FLOOR]);
+}
+
+static tb_status fill_growth(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const struct {
+        const char *name, *unit, *panel;
+    } columns[GROWTH_COLUMNS] = {{"processor", "ms", "a substep"},
+                                 {"card", "ms", "a substep"},
+                                 {"floor", "MB", "bytes of a substep at least"},
+                                 {"processor_rate", "GB/s", "floor over time"},
+                                 {"card_rate", "GB/s", "floor over time"},
+                                 {"processor_exponent", "", "exponent"},
+                                 {"card_exponent", "", "exponent"}};
+    const bool card = has_card();
+    const int64_t most = o->contacts > 0 ? o->contacts : INT64_MAX;
+    thesis_row *first = NULL, *before = NULL;
+    tb_status status = TB_OK;
+    t->row_key = "nodes";
+    for (int k = 0; k < GROWTH_COLUMNS; k++)
+        thesis_add_series(t, columns[k].name, columns[k].unit, columns[k].panel);
+    for (int i = 0; i < NUMBER_OF_GRIDS && status == TB_OK; i++) {
+        const int32_t *n = GRIDS[i];
+        const int64_t nodes = (int64_t)n[0] * n[1] * n[2];
+        char label[THESIS_LABEL];
+        if (nodes > most && i > 0) break;
+        snprintf(label, sizeof label, "%dx%dx%d", (int)n[0], (int)n[1], (int)n[2]);
+        thesis_row *row = thesis_add_row(t, label);
+        row->here[FLOOR] = 1e-6 * BYTES_OF_NODE * (double)nodes;
+        for (int where = PROCESSOR; where <= CARD && status == TB_OK; where++) {
+            double seconds = NAN;
+            if (where == CARD ? !card : nodes > MOST_ON_PROCESSOR) continue;
+            status =
+                time_steps(o, n, where == CARD ? TB_BACKEND_GPU : TB_BACKEND_CPU, &seconds, error);
+            row->here[where] = 1e3 * seconds;
+            row->here[PROCESSOR_RATE + where] = 1e-3 * row->here[FLOOR] / seconds;
+            if (before != NULL)
+                row->here[PROCESSOR_EXPONENT + where] = exponent(before, row, where);
+        }
+        if (first == NULL) first = row;
+        before = row;
+    }
+    if (first != NULL && before != first)
+        thesis_note(t, "exponents over all sizes on the card: %.2f (goal: at most 1.1)",
+                    exponent(first, before, CARD));
+    thesis_note(t, "floor: %.0f bytes a node and substep, of all nodes of the grid", BYTES_OF_NODE);
+    if (!card) thesis_note(t, "no card here: its columns are empty");
+    return status;
+}
+
 const thesis_entry thesis_litven[] = {
     {"band", "factorization and solves of a band (figure 5.3)", true, fill_band},
     {"products", "symgbmm and cuBLAS GEMM (figure 6.2)", true, fill_products},
     {"random", "random programs, four programs (figures 7.1 and 7.2)", true, fill_random},
     {"cylinders", "nine cylinders: sizes, sets, iterations, solves (figures 7.4 to 7.6)", true,
      fill_cylinders},
+    {"growth", "a step of soft bodies from 50 x 50 x 16 to 400 x 400 x 64 nodes", true,
+     fill_growth},
     {"cylinder-times", "nine cylinders: times of SCHURPA and DIRECT (figures 7.7, 7.8)", true,
      fill_times},
     {NULL, NULL, false, NULL}};

@@ -80,10 +80,9 @@ static tb_status upload(soft_card *c, const void *to, const void *from, size_t b
 static tb_status download(soft_card *c, void *to, const void *from, size_t bytes, tb_error *error)
 {
     if (bytes == 0) return TB_OK;
-    return tb_gpu_check(
-        &c->device,
-        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, c->device.stream),
-        "fetching soft bodies", error);
+    return tb_gpu_check(&c->device,
+                        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, c->device.stream),
+                        "fetching soft bodies", error);
 }
 
 /* ---- opening ---- */
@@ -112,9 +111,9 @@ static tb_status bring_scene(soft_card *c, const tb_soft_card_scene *scene, tb_e
             if (samples == 0) continue;
             body[b].shape.samples.distance = take(memory, &used, samples, sizeof(double));
             if (memory != NULL)
-                status = upload(c, body[b].shape.samples.distance,
-                                scene->body[b].shape.samples.distance, samples * sizeof(double),
-                                error);
+                status =
+                    upload(c, body[b].shape.samples.distance, scene->body[b].shape.samples.distance,
+                           samples * sizeof(double), error);
         }
         if (memory != NULL) break;
         status = tb_gpu_reserve(&c->device, &c->memory, used, error);
@@ -123,8 +122,7 @@ static tb_status bring_scene(soft_card *c, const tb_soft_card_scene *scene, tb_e
     /* values that no pass has written are read nowhere; layers and masses say so */
     if (status == TB_OK)
         status = tb_gpu_check(
-            &c->device,
-            cudaMemsetAsync(c->memory.memory, 0, c->memory.capacity, c->device.stream),
+            &c->device, cudaMemsetAsync(c->memory.memory, 0, c->memory.capacity, c->device.stream),
             "clearing soft bodies", error);
     if (status == TB_OK) status = upload(c, c->g.body, body, bodies * sizeof *body, error);
     if (status == TB_OK)
@@ -300,8 +298,8 @@ static tb_status compute(soft_card *c, const tb_soft_card_call *call, tb_error *
     }
     tb_status status = tb_gpu_check(&c->device, result, "moving soft bodies", error);
     if (status == TB_OK)
-        status = download(c, c->outcomes, c->g.outcomes,
-                          (size_t)c->g.bodies * sizeof *c->outcomes, error);
+        status = download(c, c->outcomes, c->g.outcomes, (size_t)c->g.bodies * sizeof *c->outcomes,
+                          error);
     if (status == TB_OK) status = tb_gpu_wait(&c->device, "moving soft bodies", error);
     if (status == TB_OK)
         memcpy(call->outcomes, c->outcomes, (size_t)c->g.bodies * sizeof *c->outcomes);
@@ -328,8 +326,7 @@ tb_status tb_gpu_soft_call(void *context, const tb_soft_card_call *call, tb_erro
     if (status != TB_OK) return status;
     switch (call->part) {
     case TB_SOFT_CARD_FETCH:
-    case TB_SOFT_CARD_SEE:
-        return fetch(c, call->fields, call->part == TB_SOFT_CARD_FETCH, error);
+    case TB_SOFT_CARD_SEE: return fetch(c, call->fields, call->part == TB_SOFT_CARD_FETCH, error);
     case TB_SOFT_CARD_PUSH: return push(c, call->fields, error);
     case TB_SOFT_CARD_BRING:
         status = bring(c, call->fields, error);

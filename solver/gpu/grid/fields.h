@@ -55,9 +55,9 @@ typedef struct tb_gpu_soft {
     tb_soft_card_outcome *outcomes;
     double time, dt;
     tb_gpu_soft_pass pass;
-    int32_t layer;  /* of EXTEND and LAYER; depths: 1: outside of the body alone */
-    int32_t which;  /* TB_GPU_SOFT_X, TB_GPU_SOFT_V: of SLOPES and EXTEND */
-    bool second;    /* stage of transport */
+    int32_t layer; /* of EXTEND and LAYER; depths: 1: outside of the body alone */
+    int32_t which; /* TB_GPU_SOFT_X, TB_GPU_SOFT_V: of SLOPES and EXTEND */
+    bool second;   /* stage of transport */
 } tb_gpu_soft;
 
 #ifdef __cplusplus
@@ -71,8 +71,7 @@ void tb_gpu_soft_close(void *context);
 
 /* Begin all launches of a call's part on the stream and do not wait. */
 cudaError_t tb_gpu_soft_forces(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
-cudaError_t tb_gpu_soft_transport(const tb_gpu_soft *soft, int32_t processors,
-                                  cudaStream_t stream);
+cudaError_t tb_gpu_soft_transport(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_measure(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 #ifdef __cplusplus
 }

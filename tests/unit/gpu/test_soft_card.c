@@ -1,0 +1,141 @@
+/* Soft bodies with their fields on a card, beside the processor: the same bytes. Where there is no card, one that
+ * the processor plays runs the kernels. TRIBO_TEST_SOFT_STEPS asks for more steps than a played card has
+ * time for. */
+#include "grid/card/steps.h"
+#include "grid/grid_internal.h"
+#include "gpu_qp_util.h"
+
+static tb_error error;
+
+/* the advection, law and body of a text, and more elements */
+#define TEXT(gravity, advection, law, body, more)                                                  \
+    "<soft model=\"s\"><option timestep=\"0.002\" gravity=\"" gravity                              \
+    "\" friction=\"0.5\" advection=\"" advection "\"/>"                                            \
+    "<grid lower=\"-0.9 -0.75 -0.75\" upper=\"0.9 0.75 0.75\" spacing=\"0.15\"/>"                  \
+    "<material name=\"m\" law=\"" law "\" density=\"1000\" young=\"1e4\" poisson=\"0.3\" "         \
+    "damping=\"0.02\"/><body name=\"b\" material=\"m\" " body "/>" more "</soft>"
+
+static const char CYLINDER[] =
+    TEXT("0 0 -9.81", "first", "corotated",
+         "type=\"cylinder\" size=\"0.14 0.13\" velocity=\"0.3 0 0.1\" angular=\"3 0.2 0\"", "");
+static const char CLAMPED[] =
+    TEXT("0 0 -9.81", "second", "neo-hookean", "type=\"box\" size=\"0.29 0.12 0.14\"",
+         "<clamp body=\"b\" lower=\"-1 -1 -1\" upper=\"-0.05 1 1\" velocity=\"0.1 0 0\"/>");
+static const char HELD[] =
+    TEXT("0 0 -9.81", "first", "st-venant-kirchhoff", "type=\"box\" size=\"0.29 0.12 0.14\"",
+         "<clamp body=\"b\" lower=\"-1 -1 -1\" upper=\"-0.15 1 1\"/>");
+static const char TOUCHING[] =
+    TEXT("2 0 -9.81", "second", "neo-hookean", "type=\"box\" size=\"0.2 0.15 0.1\"",
+         "<body name=\"c\" material=\"m\" type=\"box\" size=\"0.2 0.15 0.05\" pos=\"0 0 0.15\" "
+         "velocity=\"0 0 -0.5\"/><wall name=\"floor\" type=\"plane\" pos=\"0 0 -0.1\"/>");
+
+static int32_t steps_of(int32_t played)
+{
+    const char *asked = getenv("TRIBO_TEST_SOFT_STEPS");
+    return asked != NULL ? atoi(asked) : played;
+}
+
+static tb_soft_world *load(const char *text, tb_backend_choice backend)
+{
+    const tb_soft_load_options options = {.threads = 1, .backend = backend};
+    tb_soft_world *w;
+    TEST_OK(tb_soft_world_load(text, strlen(text), "text", &options, &w, &error), &error);
+    ck_assert((w->card != NULL) == (backend == TB_BACKEND_GPU));
+    w->scene.options.backend = TB_BACKEND_CPU; /* of the programs, whose order of sums differs */
+    return w;
+}
+
+static void same_bytes(tb_soft_world *a, tb_soft_world *b)
+{
+    unsigned char *x, *y;
+    size_t n, m;
+    TEST_OK(tb_soft_world_save(a, &x, &n, &error), &error);
+    TEST_OK(tb_soft_world_save(b, &y, &m, &error), &error);
+    ck_assert_uint_eq(n, m);
+    ck_assert(memcmp(x, y, n) == 0);
+    tb_bytes_destroy(x);
+    tb_bytes_destroy(y);
+}
+
+static void step_both(const char *text, int32_t steps, int32_t contacts)
+{
+    (void)card_is_played();
+    tb_soft_world *here = load(text, TB_BACKEND_CPU), *there = load(text, TB_BACKEND_GPU);
+    tb_soft_certificate c, d;
+    TEST_OK(tb_soft_step(here, steps, &c, &error), &error);
+    TEST_OK(tb_soft_step(there, steps, &d, &error), &error);
+    ck_assert_int_ge(c.contacts, contacts);
+    ck_assert_int_eq(c.contacts, d.contacts);
+    ck_assert_mem_eq(&c, &d, offsetof(tb_soft_certificate, projections));
+    same_bytes(here, there);
+    tb_soft_world_destroy(here);
+    tb_soft_world_destroy(there);
+}
+
+START_TEST(a_cylinder_in_flight_has_the_processors_bytes)
+{
+    step_both(CYLINDER, steps_of(1), 0);
+}
+END_TEST
+
+START_TEST(moving_clamps_have_the_processors_bytes)
+{
+    step_both(CLAMPED, steps_of(1), 0);
+}
+END_TEST
+
+START_TEST(bodies_in_contact_have_the_processors_bytes)
+{
+    step_both(TOUCHING, steps_of(1), 8);
+}
+END_TEST
+
+START_TEST(fields_stay_on_the_card_until_they_are_wanted)
+{
+    (void)card_is_played();
+    tb_soft_world *here = load(HELD, TB_BACKEND_CPU), *there = load(HELD, TB_BACKEND_GPU);
+    tb_soft_world *fork = load(HELD, TB_BACKEND_GPU);
+    unsigned char *state;
+    size_t size;
+    double energy[2][3];
+    TEST_OK(tb_soft_step(here, 1, NULL, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, NULL, &error), &error);
+    ck_assert(there->card->brought && there->card->stale);
+    /* a copy goes on elsewhere, and what is on that card gives way */
+    TEST_OK(tb_soft_world_save(there, &state, &size, &error), &error);
+    ck_assert(there->card->brought && !there->card->stale);
+    TEST_OK(tb_soft_world_restore(fork, state, size, &error), &error);
+    ck_assert(!fork->card->brought);
+    TEST_OK(tb_soft_step(here, 1, NULL, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, NULL, &error), &error);
+    TEST_OK(tb_soft_step(fork, 1, NULL, &error), &error);
+    tb_soft_world_measure(here, 0, energy[0], NULL, NULL);
+    tb_soft_world_measure(there, 0, energy[1], NULL, NULL);
+    ck_assert_mem_eq(energy[0], energy[1], sizeof energy[0]);
+    same_bytes(here, there);
+    same_bytes(here, fork);
+    tb_bytes_destroy(state);
+    tb_soft_world_destroy(here);
+    tb_soft_world_destroy(there);
+    tb_soft_world_destroy(fork);
+}
+END_TEST
+
+START_TEST(a_grid_larger_than_the_card_is_refused)
+{
+    static const char large[] =
+        "<soft model=\"s\"><grid lower=\"-30 -30 -1\" upper=\"30 30 1\" spacing=\"0.05\"/>"
+        "<material name=\"m\" density=\"1000\" young=\"1e4\" poisson=\"0.3\"/>"
+        "<body name=\"b\" material=\"m\" type=\"sphere\" size=\"0.3\"/></soft>";
+    const tb_soft_load_options options = {.threads = 1, .backend = TB_BACKEND_GPU};
+    tb_soft_world *w;
+    if (!card_is_played()) return; /* a real card has room */
+    TEST_STATUS(tb_soft_world_load(large, strlen(large), "text", &options, &w, &error),
+                TB_RESOURCE_EXHAUSTED, &error);
+    ck_assert_ptr_null(w);
+}
+END_TEST
+
+TEST_MAIN(a_cylinder_in_flight_has_the_processors_bytes, moving_clamps_have_the_processors_bytes,
+          bodies_in_contact_have_the_processors_bytes,
+          fields_stay_on_the_card_until_they_are_wanted, a_grid_larger_than_the_card_is_refused)
