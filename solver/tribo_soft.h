@@ -69,7 +69,7 @@ typedef struct tb_soft_load_options {
     double dt;           /* s; 0: the scene's */
     bool choose_contact; /* `contact` replaces the scene's */
     tb_soft_contact_method contact;
-    tb_backend_choice backend; /* where the two programs are solved; fields stay on the processor */
+    tb_backend_choice backend; /* GPU: fields and programs on the card, where the scene fits it */
 } tb_soft_load_options;
 
 /* Sizes of a world. */

@@ -24,10 +24,10 @@ static const char CLAMPED[] =
 static const char HELD[] =
     TEXT("0 0 -9.81", "first", "st-venant-kirchhoff", "type=\"box\" size=\"0.29 0.12 0.14\"",
          "<clamp body=\"b\" lower=\"-1 -1 -1\" upper=\"-0.15 1 1\"/>");
-static const char TOUCHING[] =
-    TEXT("2 0 -9.81", "second", "neo-hookean", "type=\"box\" size=\"0.2 0.15 0.1\"",
-         "<body name=\"c\" material=\"m\" type=\"box\" size=\"0.2 0.15 0.05\" pos=\"0 0 0.15\" "
-         "velocity=\"0 0 -0.5\"/><wall name=\"floor\" type=\"plane\" pos=\"0 0 -0.1\"/>");
+static const char TOUCHING[] = TEXT(
+    "2 0 -9.81", "second", "neo-hookean", "type=\"box\" size=\"0.2 0.15 0.06\" pos=\"0 0 -0.07\"",
+    "<body name=\"c\" material=\"m\" type=\"box\" size=\"0.2 0.15 0.05\" pos=\"0 0 0.05\" "
+    "velocity=\"0 0 -0.5\"/><wall name=\"floor\" type=\"plane\" pos=\"0 0 -0.13\"/>");
 
 static int32_t steps_of(int32_t played)
 {
