@@ -24,10 +24,12 @@ static const char CLAMPED[] =
 static const char HELD[] =
     TEXT("0 0 -9.81", "first", "st-venant-kirchhoff", "type=\"box\" size=\"0.29 0.12 0.14\"",
          "<clamp body=\"b\" lower=\"-1 -1 -1\" upper=\"-0.15 1 1\"/>");
-static const char TOUCHING[] = TEXT(
-    "2 0 -9.81", "second", "neo-hookean", "type=\"box\" size=\"0.2 0.15 0.06\" pos=\"0 0 -0.07\"",
-    "<body name=\"c\" material=\"m\" type=\"box\" size=\"0.2 0.15 0.05\" pos=\"0 0 0.05\" "
-    "velocity=\"0 0 -0.5\"/><wall name=\"floor\" type=\"plane\" pos=\"0 0 -0.13\"/>");
+static const char TOUCHING[] =
+    "<soft model=\"s\"><option timestep=\"0.0005\" gravity=\"5.6 0 -8\" friction=\"0.5\"/>"
+    "<grid lower=\"-0.9 -0.9 -0.6\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>"
+    "<material name=\"m\" density=\"1000\" young=\"1e5\" poisson=\"0.3\" damping=\"0.02\"/>"
+    "<body name=\"b\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.15\" pos=\"0 0 0.15\"/>"
+    "<wall name=\"floor\" type=\"plane\"/></soft>";
 
 static int32_t steps_of(int32_t played)
 {
