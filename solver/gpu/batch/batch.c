@@ -337,6 +337,7 @@ static void place_call(piece *p)
     call->side_streams = &b->side_streams;
     call->staging = p->staging;
     call->block = block;
+    call->buffers = b->device.buffers;
     call->inputs = p->inputs;
     call->headers = p->headers;
     call->outputs = p->outputs;

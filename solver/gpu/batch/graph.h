@@ -18,6 +18,9 @@ typedef struct tb_gpu_call {
     bool single; /* precision */
     void *staging;
     void *block;
+    /* the device's count of buffers: a graph refers to the allocations of its capture, so a buffer
+     * that was allocated anew at the same address needs another graph */
+    int64_t buffers;
     /* bytes of both: inputs of courses, headers, outputs of courses; the first two go to the card, the
      * last two come back */
     size_t inputs, headers, outputs;

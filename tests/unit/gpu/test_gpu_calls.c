@@ -163,6 +163,39 @@ START_TEST(a_kind_of_call_is_captured_once)
 }
 END_TEST
 
+/* The buffers of a call that grow come back at the old addresses, as a driver may give them. The graph
+ * of an earlier call refers to the memory that was released, so it is not launched again. */
+START_TEST(a_graph_does_not_outlive_its_buffers)
+{
+    enum { STEPS = 60 };
+    ck_assert_int_eq(setenv("TRIBO_TEST_OLD_PLACES", "1", 1), 0);
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    const size_t row = (size_t)tb_model_count(model).coordinates;
+    tb_state *there = state_of(model), *here = state_of(model);
+    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    double *q = calloc(STEPS * row, sizeof *q);
+    ck_assert_ptr_nonnull(q);
+    step(stays, there, 5), step(cpu, here, 5);
+    step(stays, there, 1), step(cpu, here, 1);
+    const int64_t captures = use_of(0).captures, allocations = asked().allocations;
+    const tb_course course = {.steps = STEPS, .q = q};
+    TEST_OK(tb_step_courses(stays, &there, &course, 1, NULL, &error), &error);
+    step(cpu, here, STEPS);
+    ck_assert_int_gt(asked().allocations, allocations); /* the rows did not fit */
+    step(stays, there, 1), step(cpu, here, 1);
+    ck_assert_int_eq(use_of(0).captures, captures + 2);
+    ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
+    free(q);
+    tb_state_destroy(here);
+    tb_stepper_destroy(cpu);
+    destroy(there, stays, model);
+    ck_assert_int_eq(unsetenv("TRIBO_TEST_OLD_PLACES"), 0);
+}
+END_TEST
+
 /* Solves that overlap the next steps of other worlds, worlds that go alone, graphs: none of it
  * changes results, also of worlds that need more memory in between or end. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
@@ -415,7 +448,7 @@ END_TEST
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
           a_caller_may_give_up_between_launches, a_kind_of_call_is_captured_once,
-          how_a_call_is_spread_over_the_card_leaves_no_trace,
+          a_graph_does_not_outlive_its_buffers, how_a_call_is_spread_over_the_card_leaves_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
           fast_memory_is_what_a_factor_needs_or_what_is_told,
