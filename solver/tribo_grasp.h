@@ -125,6 +125,11 @@ typedef enum tb_grasp_verdict {
     TB_GRASP_UNCERTIFIED /* a step on which the verdict rests missed the tolerance */
 } tb_grasp_verdict;
 
+/* A trial ends, uncertified, with this many steps above the tolerance: a step that never converges
+ * takes all iterations of the options, and the motion means less with each. A trial therefore takes
+ * at most this many times the iterations of the options, and the steps that converge. */
+enum { TB_GRASP_MISSED_STEPS = 20 };
+
 const char *tb_grasp_verdict_name(tb_grasp_verdict verdict); /* "held" */
 
 /* Phase of the protocol. */
@@ -157,8 +162,10 @@ typedef struct tb_grasp_reason {
     double slide_time;  /* s, when that contact began to slide; < 0: it never slid */
     double position[3]; /* m, of the tool frame in the object's frame at `time` */
     double orientation[4];
-    double residual;           /* of the step that missed the tolerance */
-    tb_grasp_verdict apparent; /* of UNCERTIFIED: the verdict that the motion alone gives */
+    double residual; /* of the step that missed the tolerance */
+    /* of UNCERTIFIED: the verdict that the motion alone gives; UNCERTIFIED: none, the trial ended
+     * after TB_GRASP_MISSED_STEPS */
+    tb_grasp_verdict apparent;
 } tb_grasp_reason;
 
 /* One copy of a grasp. */
@@ -263,6 +270,7 @@ typedef struct tb_hand_info {
      * approach each other the most; 0 if they do not */
     double axis[3];
     double opening;                  /* m, free space between the open fingertips along the axis */
+    double least_opening;            /* m, free space that the closed fingertips leave there */
     double close_seconds;            /* s, in which the hand closes on nothing */
     const tb_hand_control *controls; /* of all actuators, in the order of the file */
     int32_t number_of_controls;
@@ -332,7 +340,9 @@ tb_status tb_wrench_space(const double *wrenches, int32_t count, double *epsilon
 typedef struct tb_grasp_sampling {
     int32_t count;
     uint64_t seed;
-    double opening;     /* m, largest distance of the two contacts */
+    double opening; /* m, largest distance of the two contacts */
+    /* m, smallest distance: fingertips that stop apart hold nothing thinner. 0, the default: any */
+    double least_opening;
     double friction;    /* mu: both contacts lie in each other's friction cone */
     double axis[3];     /* closing direction of the hand, tool frame */
     double approach[3]; /* direction in which the hand approaches, tool frame; normal to axis */
@@ -340,8 +350,9 @@ typedef struct tb_grasp_sampling {
      * about the closing axis that lie within `spread` (rad) of it */
     double from_above[3];
     double spread;
-    /* poses in which this open hand would reach below the object's lowest point, where a table
-     * carries it, are left out; NULL, the default: no hand is considered. Borrowed */
+    /* poses in which this hand, open or closed, would reach below the object's lowest point, where
+     * a table carries it, are left out: fingers of linkages move forwards as they close. NULL, the
+     * default: no hand is considered. Borrowed */
     const tb_hand *hand;
 } tb_grasp_sampling;
 

@@ -264,6 +264,7 @@ tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     if (status == TB_OK) status = pass_warnings(plan, "object", request->object.scene, error);
     if (status == TB_OK) status = grasp_hand_make(request, plan, &hand, error);
     if (status == TB_OK) status = grasp_phases_make(plan, error);
+    if (status == TB_OK) status = grasp_warn_of_haste(plan, error);
     if (status == TB_OK) status = tb_scene_compile(request->object.scene, &object, error);
     if (status == TB_OK) status = build(request, plan, &hand, object, false, error);
     plan->table = !request->object.no_table;

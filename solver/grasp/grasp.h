@@ -142,6 +142,18 @@ tb_status grasp_hand_controls(const tb_grasp_hand *from, tb_grasp_plan *plan,
  * close (hand_info.c). */
 tb_status grasp_hand_note(tb_grasp_plan *plan, grasp_hand *hand, tb_error *error);
 void grasp_hand_forget(tb_grasp_plan *plan);
+/* Name of a thing of the bare hand as the hand's file has it. */
+const char *grasp_hand_file_name(const tb_model *bare, tb_handle_kind kind, int32_t index);
+
+/* ---- hand_jam.c: warnings of what keeps a hand from closing ---- */
+
+/* Dry friction that the closing actuators do not overcome, links that block each other. */
+tb_status grasp_hand_warn_of_jams(tb_grasp_plan *plan, const grasp_hand *hand, tb_error *error);
+/* A closing time that is shorter than the hand's; after grasp_phases_make. */
+tb_status grasp_warn_of_haste(tb_grasp_plan *plan, tb_error *error);
+/* Shapes of the open hand, as it is composed, that overlap; `refuse`: an error in place of warnings. */
+tb_status grasp_hand_warn_of_overlaps(tb_grasp_plan *plan, const grasp_hand *hand, bool refuse,
+                                      tb_error *error);
 
 /* Actuators of a bare hand with the ends of their control ranges, and for each which end opens the
  * hand, and whether it moves the fingertips apart at all. */
@@ -220,6 +232,7 @@ typedef struct grasp_world {
     grasp_slide slide;
     int64_t missed_step;    /* first step above the tolerance; -1: none */
     double missed_residual; /* of that step */
+    int32_t missed;         /* steps above the tolerance */
     grasp_film film;
     /* scratch, reused by later worlds */
     tb_course course;        /* course of the next steps; arrays in `rows` */

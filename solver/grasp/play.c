@@ -366,6 +366,26 @@ static void merge_certificate(tb_grasp_trial *trial, const tb_certificate *step)
         tb_certificate_merge(&trial->certificate, step);
 }
 
+/* Ends a trial whose steps no longer converge. An object that the hand had lost before stays lost. */
+static void give_up(grasp_world *world)
+{
+    const double untouched = (double)(world->step - world->touched) * world->plan->dt;
+    const bool lost = world->step > world->plan->phases.close && untouched > LET_GO_S &&
+                      world->touched < world->missed_step;
+    if (lost)
+        drop(world);
+    else
+        world->trial.verdict = TB_GRASP_UNCERTIFIED;
+}
+
+static void note_missed(grasp_world *world, const tb_certificate *step)
+{
+    if (step->status != TB_NOT_CONVERGED) return;
+    if (world->missed++ > 0) return;
+    world->missed_step = world->step;
+    world->missed_residual = step->residual;
+}
+
 bool grasp_world_reads(const grasp_world *world)
 {
     const int64_t next = world->step + world->course.steps;
@@ -378,12 +398,13 @@ tb_status grasp_world_look(grasp_world *world, bool *done, tb_error *error)
     for (int32_t i = 0; i < world->course.steps && status == TB_OK && !*done; i++) {
         merge_certificate(&world->trial, &world->steps[i]);
         world->step++;
-        if (world->steps[i].status == TB_NOT_CONVERGED && world->missed_step < 0) {
-            world->missed_step = world->step;
-            world->missed_residual = world->steps[i].residual;
-        }
+        note_missed(world, &world->steps[i]);
         if (world->steps[i].status != TB_DIVERGED) {
             status = look(world, i, done, error);
+            if (!*done && world->missed >= TB_GRASP_MISSED_STEPS) {
+                give_up(world);
+                *done = true;
+            }
             grasp_film_look(world, i, *done);
         } else {
             world->trial.verdict = TB_GRASP_DIVERGED;

@@ -75,6 +75,7 @@ void grasp_reason_begin(grasp_world *world)
     world->trial.reason = (tb_grasp_reason){.slide_time = -1};
     world->slide = (grasp_slide){.step = -1, .margin = 1, .last_margin = 1, .shapes = {-1, -1}};
     world->missed_step = -1;
+    world->missed = 0;
 }
 
 void grasp_reason_follow(grasp_world *world, const tb_touch *hold)
@@ -212,9 +213,12 @@ void tb_grasp_explain(const tb_grasp_trial *trial, char *text, size_t size)
         return;
     case TB_GRASP_UNCERTIFIED:
         add(text, size,
-            "no verdict: the step at %.3f s (%s) ended at residual %.2e, above the tolerance; the "
-            "motion alone says %s",
-            r->time, stage, r->residual, tb_grasp_verdict_name(r->apparent));
+            "no verdict: the step at %.3f s (%s) ended at residual %.2e, above the tolerance; ",
+            r->time, stage, r->residual);
+        if (r->apparent == TB_GRASP_UNCERTIFIED)
+            add(text, size, "the trial was ended after %d such steps", TB_GRASP_MISSED_STEPS);
+        else
+            add(text, size, "the motion alone says %s", tb_grasp_verdict_name(r->apparent));
         return;
     }
 }

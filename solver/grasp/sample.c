@@ -36,6 +36,10 @@ static tb_status check(const tb_grasp_sampling *s, tb_error *error)
     if (!(s->opening > 0) || !isfinite(s->opening))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.opening",
                              "the opening is %g m, not positive", s->opening);
+    if (!(s->least_opening >= 0 && s->least_opening < s->opening))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.least_opening",
+                             "the least opening is %g m, expected 0 to the opening, %g m",
+                             s->least_opening, s->opening);
     if (!(s->friction > 0 && s->friction <= 1e3))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.friction",
                              "the friction is %g, expected up to 1000 and above 0", s->friction);
@@ -109,7 +113,7 @@ static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, tb_ran
     for (int32_t i = 0; i < s->count; i++) {
         if (!(tb_v3_dot(s->triangles[i].normal, *way) > steepest)) continue;
         const double distance = meets(&s->triangles[i], *first, *way);
-        if (!(distance > 1e-4 && distance <= o->opening)) continue;
+        if (!(distance > fmax(1e-4, o->least_opening) && distance <= o->opening)) continue;
         found++;
         if (tb_random_uniform(random) * found < 1) *gap = distance;
     }
@@ -143,14 +147,16 @@ static double lowest_of(const grasp_surface *s)
     return lowest;
 }
 
-/* Whether the open hand in this pose reaches below a height. */
+/* Whether the open or the closed hand in this pose reaches below a height. */
 static bool reaches_below(const tb_hand *hand, const tb_grasp_pose *pose, double height)
 {
     const tb_quaternion back = tb_q_conjugate(tb_q_load(pose->orientation));
     double down[3];
     tb_v3_store(down, tb_q_rotate(back, tb_v3(0, 0, -1)));
     for (int32_t i = 0; i < tb_hand_number_of_shapes(hand); i++)
-        if (pose->position[2] - tb_hand_support(hand, i, false, down) < height) return true;
+        for (int closed = 0; closed < 2; closed++)
+            if (pose->position[2] - tb_hand_support(hand, i, closed != 0, down) < height)
+                return true;
     return false;
 }
 

@@ -21,10 +21,11 @@
  * steps from the statuses first, or right after the first run of sweeps where the caller knows no
  * statuses, whatever their price: they are exact.
  *
- * Where all of that fails, Newton's rounds begin again from the caller's start with a quarter of the
- * iterations: impulses that an earlier way leaves may be a worse start. The last tries have no start:
- * Newton's rounds and sweeps from zero impulses, with the iterations that are left. Warm impulses of
- * an earlier step can lie where every way stagnates.
+ * Where all of that fails, a quarter of the iterations is left. On a processor Newton from many starts
+ * about the best impulses comes first (newton_restarts.c). Then Newton's rounds begin again from the
+ * caller's start: impulses that an earlier way leaves may be a worse start. The last tries have no
+ * start: Newton's rounds and sweeps from zero impulses, with the iterations that are left. Warm
+ * impulses of an earlier step can lie where every way stagnates.
  *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
  * statuses costs the price of its system's pattern (tb_newton_system_price). The history
@@ -52,6 +53,7 @@ enum {
     LEAST_RESERVING = 400,        /* iterations of the options, from which on some are reserved */
     RESERVED_PART = 4,            /* one in this many is reserved for Newton from the start */
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
+    RESTART_PART = 2,             /* one in this many of those is for Newton from many starts */
     LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
 };
 static const double NEWTON_SHARE = 0.75; /* of the iterations, at most */
@@ -73,7 +75,7 @@ static const double REST_SHARE = 1e-4, SETS_REST_SHARE = 0;
 /* of the share, for a start of a world that has moved */
 static const double MOVED_REST_SHARE = 0.1;
 
-typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
+typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON, TB_RUN_RESTARTS } tb_auto_run;
 
 typedef struct tb_choice {
     const tb_problem *problem;
@@ -159,6 +161,10 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     if (run == TB_RUN_SOR) status = tb_solve_sor(choice->problem, &options, warm, solution);
     if (run == TB_RUN_SETS) status = tb_solve_from_sets(choice->problem, &options, warm, solution);
     if (run == TB_RUN_NEWTON) status = tb_solve_newton(choice->problem, &options, warm, solution);
+#ifndef TB_DEVICE
+    if (run == TB_RUN_RESTARTS)
+        status = tb_solve_restarts(choice->problem, &options, warm, solution);
+#endif
     if (status != TB_OK) return status;
     choice->iterations += solution->iterations;
     choice->halvings += solution->halvings;
@@ -452,13 +458,23 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
 }
 
-/* Newton's rounds from the caller's start, then Newton's rounds and sweeps from zero impulses, with
- * the iterations kept for them. */
+/* Newton from many starts about the best impulses, Newton's rounds from the caller's start, then
+ * Newton's rounds and sweeps from zero impulses, with the iterations kept for them. */
 TB_STATIC tb_status auto_begin_again(tb_choice *choice, tb_warm_start *warm)
 {
     bool ended;
+    tb_status status = TB_OK;
     choice->limit = choice->options->maximum_iterations;
-    tb_status status = auto_run(choice, TB_RUN_NEWTON, warm, choice->limit, &ended);
+#ifndef TB_DEVICE
+    tb_warm_start best = *warm;
+    best.lambda = choice->start;
+    tb_team_copy(choice->start, choice->best,
+                 (size_t)choice->problem->number_of_rows * sizeof(tb_real));
+    const int32_t restarts = (choice->limit - choice->iterations) / RESTART_PART;
+    status = auto_run(choice, TB_RUN_RESTARTS, &best, restarts, &ended);
+    if (status != TB_OK || ended) return status;
+#endif
+    status = auto_run(choice, TB_RUN_NEWTON, warm, choice->limit, &ended);
     if (status != TB_OK || ended || choice->solution->at_rounding) return status;
     tb_warm_start cold = *warm;
     cold.lambda = NULL;
@@ -495,8 +511,9 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
                            : TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
     if (status == TB_OK) status = auto_choose(&choice, warm);
-    if (status == TB_OK && solution->status == TB_NOT_CONVERGED && choice.limit < most &&
-        !solution->at_rounding)
+    /* sweeps that diverge are no reason to give up better impulses of another way */
+    const bool begins = solution->status != TB_OK && choice.best_residual < TB_RESIDUAL_UNKNOWN;
+    if (status == TB_OK && begins && choice.limit < most && !solution->at_rounding)
         status = auto_begin_again(&choice, warm);
     warm->last_factor = choice.last_factor;
     if (status == TB_OK) {
@@ -515,6 +532,7 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
                                   solution->whitened, solution->xi, &solution->residuals);
         tb_problem_statuses(problem, solution->lambda, solution->statuses);
         memcpy(solution->solver, choice.best_solver, sizeof solution->solver);
+        solution->status = TB_NOT_CONVERGED;
     }
     tb_arena_return_to(warm->scratch, mark);
     return status;

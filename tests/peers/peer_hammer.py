@@ -5,15 +5,19 @@ trimesh with the mean sizes of robosuite's HammerObject. Judged: at least 70 of 
 held, none is uncertified, and every other grasp has a reason.
 
 With the robosuite package ($ROBOSUITE names its folder, or it is importable) the
-same is judged on robosuite's own HammerObject, four of its random draws, except that up to 0.5 % of
-their trials may be uncertified: their handles have frictions of 3 to 5, and some steps of a wedged
-handle end above the tolerance with every solver here.
+same is judged on robosuite's own HammerObject, four of its random draws: their handles have
+frictions of 3 to 5 and wedge between the pads.
 
-Times are printed, never judged: the same protocol (close, lift, hold, the same dt) by a loop of
-MuJoCo over the same poses on the same processors, by turns in one run. MuJoCo collides the hammer's
-boxes, since its meshes are hulls; Tribod collides the mesh. MuJoCo's hand hangs on a slide with a
-stiff servo, for mocap bodies have no velocity. MuJoCo's count is printed and not compared: most of
-its hammers leave the hand, for a reason that is not known.
+The same protocol (close, lift, hold) by a loop of MuJoCo over the same poses on the same
+processors, by turns in one run. MuJoCo collides the hammer's boxes, since its meshes are hulls;
+Tribod collides the mesh. MuJoCo's hand hangs on a slide with a stiff servo, for mocap bodies have
+no velocity. Its contacts are springs whose stiffness grows with the mass of the 82 g hammer: with
+the file's own `solref` the pads sink 2 to 4 mm into the handle, which turns out of the hand in
+nearly every grasp. So MuJoCo plays twice: `coarse` at Tribod's dt with the stiffest contacts that
+this dt allows (`solref` of two steps), and `fine` at a quarter of it with contacts and friction
+four times as stiff. From there on its verdicts no longer change. Judged: of the fine ones 90 % are
+Tribod's (the object rises with the hand or does not). Times are printed, never judged; those with
+the same answers are the fine ones.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ import common
 import mujoco
 import numpy as np
 from common import Report, in_threads
-from peer_planner import ROBOSUITE, UNCERTIFIED, RobosuiteModel
+from peer_planner import ROBOSUITE, RobosuiteModel
 
 import tribo
 
@@ -43,8 +47,11 @@ THREADS = len(os.sched_getaffinity(0))
 HANDLE_RADIUS, HANDLE_LENGTH, HEAD_HALF = 0.0175, 0.175, 0.01925
 DENSITY = 250.0  # kg/m3
 DT_S, CLOSE_S, LIFT_M, LIFT_S, HOLD_S = 2e-3, 0.4, 0.1, 0.4, 0.5
-STEPS = round((CLOSE_S + LIFT_S + HOLD_S) / DT_S)
-CHUNK = 10  # steps between MuJoCo's controls
+CONTROL_S = 0.02  # between MuJoCo's controls
+FINE_DT_S = DT_S / 4
+IMPRATIO = {DT_S: 20, FINE_DT_S: 100}  # friction's stiffness over the normal one's; 20: robosuite's
+RISES = 0.25  # share of the lift: an object that rises less was left, as Tribod has it
+AGREE = 0.9  # share of the poses on which both judge the same
 DRAWS = 4
 # boxes of the hammer, which lies on the table along x: centre and half sizes, m
 BOXES = (
@@ -95,12 +102,14 @@ def judge(report: Report, name: str, grasps: tribo.Evaluation) -> int:
 class Theirs:
     """MuJoCo: a model a grasp, in which the hammer stands to the hand as in the pose."""
 
-    def __init__(self, file: Path, tool: tuple[float, float, float], poses: list[Any]) -> None:
-        self.models = [self.make(file, np.array(tool), pose) for pose in poses]
-        self.held = 0
+    def __init__(
+        self, file: Path, tool: tuple[float, float, float], poses: list[Any], dt: float
+    ) -> None:
+        self.models = [self.make(file, np.array(tool), pose, dt) for pose in poses]
+        self.lifted = np.zeros(len(poses), bool)
 
     @staticmethod
-    def make(file: Path, tool: Any, pose: tribo.GraspPose) -> mujoco.MjModel:
+    def make(file: Path, tool: Any, pose: tribo.GraspPose, dt: float) -> mujoco.MjModel:
         model = RobosuiteModel(file)
         spec = mujoco.MjSpec.from_string(model.to_xml())
         spec.meshdir = model.modelfiledir
@@ -136,11 +145,14 @@ class Theirs:
         )  # fmt: skip
         for geom in body.geoms:
             geom.conaffinity = 3
-        spec.option.timestep = DT_S
+        spec.option.timestep = dt
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST  # the servo is stiff
-        spec.option.impratio = 20  # as in robosuite's arenas
+        spec.option.impratio = IMPRATIO[dt]
         spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-        return spec.compile()
+        compiled = spec.compile()
+        compiled.geom_solref[:] = [2 * dt, 1]
+        compiled.geom_solimp[:, :3] = [0.95, 0.99, 0.001]
+        return compiled
 
     @staticmethod
     def into(frame: Any, vector: Any) -> Any:
@@ -151,30 +163,31 @@ class Theirs:
         return result
 
     def work(self, thread: int, held: list[int]) -> None:
-        for model in self.models[thread::THREADS]:
+        for index in range(thread, len(self.models), THREADS):
+            model = self.models[index]
             data = mujoco.MjData(model)
             open_q = {"finger_joint1": 0.04, "finger_joint2": -0.04}
             for joint, value in open_q.items():
                 data.joint(joint).qpos[0] = value
             hammer = model.body("hammer").id
             start = None
-            for step in range(0, STEPS, CHUNK):
-                now = step * DT_S
+            for part in range(round((CLOSE_S + LIFT_S + HOLD_S) / CONTROL_S)):
+                now = part * CONTROL_S
                 share = min(now / (CLOSE_S / 2), 1.0)
                 s = min(max((now - CLOSE_S) / LIFT_S, 0.0), 1.0)
                 for joint, value in open_q.items():
                     data.actuator(f"gripper_{joint}").ctrl[0] = value * (1 - share)
                 data.actuator("lift").ctrl[0] = LIFT_M * s**3 * (10 + s * (6 * s - 15))
-                mujoco.mj_step(model, data, CHUNK)
+                mujoco.mj_step(model, data, round(CONTROL_S / model.opt.timestep))
                 if start is None and now >= CLOSE_S:
-                    start = data.xpos[hammer][2]
+                    start = data.xipos[hammer][2]
             assert start is not None
-            held[thread] += bool(data.xpos[hammer][2] - start > LIFT_M / 2)
+            self.lifted[index] = data.xipos[hammer][2] - start > RISES * LIFT_M
+            held[thread] += bool(self.lifted[index])
 
     def play(self) -> float:
         """One turn; s."""
-        self.held, took = in_threads(THREADS, self.work)
-        return took
+        return in_threads(THREADS, self.work)[1]
 
 
 def main() -> None:
@@ -194,21 +207,32 @@ def main() -> None:
         missed = judge(report, "trimesh", tribo.evaluate(hammer, hand, poses, client=client))
         report.check(missed == 0, f"trimesh: {missed} uncertified")
         # tool frame of the profile, from the anchor finger's frame
-        theirs = Theirs(file, (0.0, 0.0, 0.0524 + 0.045), poses)
+        tool = (0.0, 0.0, 0.0524 + 0.045)
+        theirs = {"coarse": Theirs(file, tool, poses, DT_S)}
+        theirs["fine"] = Theirs(file, tool, poses, FINE_DT_S)
         ours: list[float] = []
-        loop: list[float] = []
+        loops: dict[str, list[float]] = {name: [] for name in theirs}
         for _ in range(ROUNDS):
             began = time.perf_counter()
             same = tribo.evaluate(hammer, hand, poses, client=client, protocol=protocol)
             ours.append(time.perf_counter() - began)
-            loop.append(theirs.play())
-        ratio = sorted(b / a for a, b in zip(ours, loop, strict=True))
-        print(json.dumps({
-            "threads": THREADS, "steps": STEPS, "tribod_s": [round(t, 2) for t in ours],
-            "mujoco_loop_s": [round(t, 2) for t in loop], "held": len(same.held),
-            "mujoco_lifted": theirs.held, "mujoco_over_tribod": round(ratio[len(ratio) // 2], 2),
-        }), flush=True)  # fmt: skip
-        report.check(theirs.held > 0, "MuJoCo lifts nothing: its poses are wrong")
+            for name, loop in theirs.items():
+                loops[name].append(loop.play())
+        rises = np.array([r.verdict in (tribo.Verdict.HELD, tribo.Verdict.SLIPPED) for r in same])
+        for name, loop in theirs.items():
+            agree = int(np.sum(loop.lifted == rises))
+            ratio = sorted(b / a for a, b in zip(ours, loops[name], strict=True))
+            print(json.dumps({
+                "mujoco": name, "dt": loop.models[0].opt.timestep, "threads": THREADS,
+                "tribod_s": [round(t, 2) for t in ours],
+                "mujoco_s": [round(t, 2) for t in loops[name]],
+                "mujoco_over_tribod": round(ratio[len(ratio) // 2], 2), "agree": agree,
+                "tribod_lifted": int(rises.sum()), "mujoco_lifted": int(loop.lifted.sum()),
+            }), flush=True)  # fmt: skip
+            report.check(
+                name != "fine" or agree >= AGREE * len(rises),
+                f"MuJoCo and Tribod agree on {agree} of {len(rises)} grasps",
+            )
         missed = 0
         for draw in range(DRAWS):
             source = robosuite_hammer(draw)
@@ -219,7 +243,7 @@ def main() -> None:
             poses = tribo.sample_grasps(thing, hand, GRASPS)
             grasps = tribo.evaluate(thing, hand, poses, client=client)
             missed += judge(report, f"HammerObject {draw}", grasps)
-        report.check(missed <= UNCERTIFIED * DRAWS * GRASPS, f"HammerObject: {missed} uncertified")
+        report.check(missed == 0, f"HammerObject: {missed} uncertified")
     report.finish()
 
 

@@ -177,7 +177,8 @@ static tb_status set_protocol(const grasp_options *o, grasp_task *t, tb_error *e
     return grasp_numbers("--approach", o->approach, 3, 3, r->protocol.approach, NULL, error);
 }
 
-/* Samples for a hand that a profile knows: no wider than its opening, and above the table. */
+/* Samples for a hand that a profile knows: no wider than its opening, no thinner than what it leaves
+ * open when it is closed, and above the table. */
 static tb_status consider_hand(const grasp_options *o, grasp_task *t, tb_grasp_sampling *s,
                                tb_error *error)
 {
@@ -187,6 +188,8 @@ static tb_status consider_hand(const grasp_options *o, grasp_task *t, tb_grasp_s
     if (status != TB_OK) return status;
     const double opening = tb_hand_describe(t->known)->opening;
     if (o->opening == 0 && opening > 0) s->opening = opening;
+    const double least = tb_hand_describe(t->known)->least_opening;
+    if (least < s->opening) s->least_opening = least;
     if (!o->no_table) s->hand = t->known;
     return TB_OK;
 }

@@ -30,7 +30,7 @@ static void print_text(const tb_hand_info *h)
     printf("tool      (%.4g, %.4g, %.4g) m, orientation (%.4g, %.4g, %.4g, %.4g)\n", p[0], p[1],
            p[2], q[0], q[1], q[2], q[3]);
     printf("axis      (%.3f, %.3f, %.3f) in the tool frame\n", h->axis[0], h->axis[1], h->axis[2]);
-    printf("opening   %.1f mm\n\n", 1e3 * h->opening);
+    printf("opening   %.1f mm, closed %.1f mm\n\n", 1e3 * h->opening, 1e3 * h->least_opening);
     printf("%-32s %10s %10s  %s\n", "actuator", "open", "closed", "source");
     for (int32_t i = 0; i < h->number_of_controls; i++) {
         const tb_hand_control *c = &h->controls[i];
@@ -59,6 +59,7 @@ static void print_json(const tb_hand *hand, const char *drawing)
     }
     for (int32_t i = 0; i < tb_hand_number_of_warnings(hand); i++)
         json_array_append_new(warnings, json_text(tb_hand_warning(hand, i)));
+    json_object_set_new(object, "least_opening", json_finite(h->least_opening));
     json_object_set_new(object, "tips", tips);
     json_object_set_new(object, "warnings", warnings);
     if (drawing != NULL) json_object_set_new(object, "drawing", json_text(drawing));

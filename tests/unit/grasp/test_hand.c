@@ -176,6 +176,169 @@ START_TEST(hands_that_close_from_one_side_are_warned_of)
 }
 END_TEST
 
+/* ---- hands that jam ---- */
+
+static tb_hand *hand_of(tb_scene *scene)
+{
+    tb_grasp_hand from = tb_grasp_defaults().hand;
+    tb_hand *hand = NULL;
+    from.scene = scene;
+    TEST_OK(tb_hand_create(&from, &hand, &error), &error);
+    return hand;
+}
+
+/* Motors of 20 N beside a dry friction of 1 N, and of 15 N: a servo of 1 kN/m that is 15 mm from its
+ * target pushes no more, so the fingers stop there. */
+START_TEST(hands_that_dry_friction_holds_are_warned_of)
+{
+    static const char HAND[] =
+        "<mujoco><default><joint type='slide' damping='10' frictionloss='%s'/></default><worldbody>"
+        "<body name='palm'><geom type='box' size='0.02 0.06 0.01' pos='0 0 -0.02' mass='0.5'/>"
+        "<body name='left'><joint name='a' axis='0 1 0' range='0 0.04'/>"
+        "<geom type='box' size='0.01 0.004 0.02' pos='0 0.004 0.04' mass='0.05'/></body>"
+        "<body name='right'><joint name='b' axis='0 1 0' range='-0.04 0'/>"
+        "<geom type='box' size='0.01 0.004 0.02' pos='0 -0.004 0.04' mass='0.05'/></body></body>"
+        "</worldbody><actuator>"
+        "<position name='one' joint='a' kp='1000' ctrlrange='0 0.04' forcerange='-20 20'/>"
+        "<position name='two' joint='b' kp='1000' ctrlrange='-0.04 0' forcerange='-20 20'/>"
+        "</actuator></mujoco>";
+    static const char *const FRICTION[] = {"0", "1", "15"};
+    for (int i = 0; i < 3; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, HAND, FRICTION[i]);
+        tb_scene *scene = mjcf(text);
+        tb_hand *hand = hand_of(scene);
+        ck_assert_int_eq(warns(hand, "do not overcome the dry friction"), i == 2);
+        ck_assert(!warns(hand, "block each other"));
+        tb_hand_destroy(hand);
+        tb_scene_destroy(scene);
+    }
+}
+END_TEST
+
+/* A ledge of the palm that stands in the way of a finger's heel. %s: where it ends. */
+START_TEST(hands_whose_links_block_each_other_are_warned_of)
+{
+    static const char HAND[] =
+        "<mujoco><default><joint type='slide' damping='10'/></default><worldbody>"
+        "<body name='palm'><geom type='box' size='0.02 0.06 0.01' pos='0 0 -0.03' mass='0.5'/>"
+        "<body name='ledge'><geom type='box' size='0.01 %s 0.005' pos='0 0 0'/></body>"
+        "<body name='slide1'><joint name='a' axis='0 1 0' range='0 0.04'/>"
+        "<geom type='box' size='0.01 0.003 0.005' pos='0 0.003 0' mass='0.02'/>"
+        "<body name='left'><geom type='box' size='0.01 0.004 0.02' pos='0 0.004 0.04' mass='0.05'/>"
+        "</body></body>"
+        "<body name='slide2'><joint name='b' axis='0 1 0' range='-0.04 0'/>"
+        "<geom type='box' size='0.01 0.003 0.005' pos='0.03 -0.003 0' mass='0.02'/>"
+        "<body name='right'><geom type='box' size='0.01 0.004 0.02' pos='0 -0.004 0.04'"
+        " mass='0.05'/></body></body></body></worldbody><actuator>"
+        "<position name='one' joint='a' kp='1000' ctrlrange='0 0.04' forcerange='-20 20'/>"
+        "<position name='two' joint='b' kp='1000' ctrlrange='-0.04 0' forcerange='-20 20'/>"
+        "</actuator></mujoco>";
+    static const char *const ENDS[] = {"0.0005", "0.015"};
+    for (int i = 0; i < 2; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, HAND, ENDS[i]);
+        tb_scene *scene = mjcf(text);
+        tb_grasp_hand from = tb_grasp_defaults().hand;
+        static const double OPEN[2] = {0.04, -0.04}, CLOSE[2] = {0, 0};
+        static const char *const BOTH[2] = {"one", "two"};
+        tb_hand *hand = NULL;
+        from.scene = scene;
+        from.closing = BOTH;
+        from.number_of_closing = 2;
+        from.open_controls = OPEN;
+        from.close_controls = CLOSE;
+        TEST_OK(tb_hand_create(&from, &hand, &error), &error);
+        ck_assert_int_eq(warns(hand, "'slide1' block each other") ||
+                             warns(hand, "'slide1' and 'ledge' block each other"),
+                         i == 1);
+        ck_assert(!warns(hand, "dry friction"));
+        tb_hand_destroy(hand);
+        tb_scene_destroy(scene);
+    }
+}
+END_TEST
+
+/* The fingertips of the file's first pose overlap; those of the open hand, with which a grasp begins,
+ * are 78 mm apart. */
+START_TEST(overlaps_are_those_of_the_open_hand)
+{
+    static const char HAND[] =
+        "<mujoco><default><joint type='slide' damping='10'/></default><worldbody>"
+        "<body name='palm'><geom type='box' size='0.02 0.06 0.01' pos='0 0 -0.02' mass='0.5'/>"
+        "<body name='left'><joint name='a' axis='0 1 0' range='0 0.04'/>"
+        "<geom type='box' size='0.01 0.005 0.02' pos='0 0.004 0.04' mass='0.05'/>"
+        "<geom type='box' size='0.01 0.005 0.005' pos='0 0.004 %s' mass='0.01'/></body>"
+        "<body name='right'><joint name='b' axis='0 1 0' range='-0.04 0'/>"
+        "<geom type='box' size='0.01 0.005 0.02' pos='0 -0.004 0.04' mass='0.05'/></body></body>"
+        "<body name='shelf' pos='0 0 0'><geom type='box' size='0.01 0.06 0.005' pos='0 0 0.1'/>"
+        "</body></worldbody><actuator>"
+        "<position name='one' joint='a' kp='1000' ctrlrange='0 0.04'/>"
+        "<position name='two' joint='b' kp='1000' ctrlrange='-0.04 0'/></actuator></mujoco>";
+    for (int i = 0; i < 2; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, HAND, i == 0 ? "0.055" : "0.095");
+        tb_scene *scene = mjcf(text);
+        tb_hand *hand = hand_of(scene);
+        ck_assert_int_eq(warns(hand, "overlap by"), i == 1);
+        ck_assert_int_eq(warns(hand, "'shelf'"), i == 1);
+        tb_hand_destroy(hand);
+        tb_grasp_hand from = tb_grasp_defaults().hand;
+        from.scene = scene;
+        from.overlaps = TB_OVERLAPS_ERROR;
+        const tb_status status = tb_hand_create(&from, &hand, &error);
+        ck_assert_int_eq(status, i == 0 ? TB_OK : TB_FAILED_PRECONDITION);
+        tb_hand_destroy(hand);
+        tb_scene_destroy(scene);
+    }
+}
+END_TEST
+
+/* Fingers that stop 10 mm apart hold nothing thinner: no sample asks for it. */
+START_TEST(samples_are_no_thinner_than_the_closed_hand)
+{
+    enum { COUNT = 30 };
+    static tb_grasp_pose poses[COUNT];
+    static const char STOPPED[] =
+        "<mujoco><default><joint type='slide' damping='10'/></default><worldbody>"
+        "<body name='palm'><geom type='box' size='0.02 0.06 0.01' pos='0 0 -0.02' mass='0.5'/>"
+        "<body name='left'><joint name='a' axis='0 1 0' range='0.005 0.04'/>"
+        "<geom type='box' size='0.01 0.004 0.02' pos='0 0.004 0.04' mass='0.05'/></body>"
+        "<body name='right'><joint name='b' axis='0 1 0' range='-0.04 -0.005'/>"
+        "<geom type='box' size='0.01 0.004 0.02' pos='0 -0.004 0.04' mass='0.05'/></body></body>"
+        "</worldbody><actuator>"
+        "<position name='one' joint='a' kp='1000' ctrlrange='0.005 0.04'/>"
+        "<position name='two' joint='b' kp='1000' ctrlrange='-0.04 -0.005'/></actuator></mujoco>";
+    static const char PLATE[] = /* 6 mm thin, 20 and 30 mm wide */
+        "<mujoco><worldbody><body name='plate'><freejoint/>"
+        "<geom type='box' size='0.01 0.003 0.015' mass='0.1'/></body></worldbody></mujoco>";
+    tb_scene *scene = mjcf(STOPPED), *plate = mjcf(PLATE);
+    tb_hand *hand = hand_of(scene);
+    int32_t found = 0, thin = 0;
+    TEST_NEAR(tb_hand_describe(hand)->opening, 0.08, 1e-3);
+    TEST_NEAR(tb_hand_describe(hand)->least_opening, 0.01, 1e-3);
+    tb_grasp_sampling s = tb_grasp_sampling_defaults();
+    s.count = COUNT;
+    for (int i = 0; i < 2; i++) {
+        s.least_opening = i == 0 ? 0 : tb_hand_describe(hand)->least_opening;
+        TEST_OK(tb_grasp_sample(plate, &s, poses, &found, &error), &error);
+        ck_assert_int_gt(found, 0);
+        thin = 0;
+        for (int32_t k = 0; k < found; k++) {
+            const tb_quaternion q = tb_q_load(poses[k].orientation);
+            thin += fabs(tb_q_rotate(q, tb_v3(0, 1, 0)).y) > 0.9; /* across the thin side */
+        }
+        ck_assert_int_eq(thin > 0, i == 0);
+    }
+    s.least_opening = s.opening;
+    ck_assert_int_eq(tb_grasp_sample(plate, &s, poses, &found, &error), TB_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.field, "sampling.least_opening");
+    tb_hand_destroy(hand);
+    tb_scene_destroy(scene);
+    tb_scene_destroy(plate);
+}
+END_TEST
+
 START_TEST(profiles_are_found_by_joints)
 {
     tb_grasp_hand from = tb_grasp_defaults().hand;
@@ -220,6 +383,7 @@ typedef struct kept {
     tb_grasp_reason reason;
     char hand_body[64], other_body[64], text[320];
     int32_t uncertified;
+    int64_t steps;
     double success;
 } kept;
 
@@ -248,6 +412,7 @@ static void play(tb_grasp_request *r, const tb_grasp_pose *poses, int32_t count,
         k->verdict = g->trials[0].verdict;
         k->reason = g->trials[0].reason;
         k->uncertified = g->uncertified;
+        k->steps = g->trials[0].steps;
         k->success = g->success;
         copy_name(k->hand_body, k->reason.hand_body);
         copy_name(k->other_body, k->reason.other_body);
@@ -327,6 +492,10 @@ START_TEST(a_step_above_the_tolerance_costs_the_verdict)
     ck_assert_int_eq(k[0].uncertified, 1);
     ck_assert(k[0].success == 0);
     ck_assert(k[0].reason.residual > 1e-13);
+    /* the trial does not go on to its end, 0.5 s or more of 2 ms, without a step that converges */
+    ck_assert_ptr_nonnull(strstr(k[0].text, "ended after 20 such steps"));
+    ck_assert_int_eq((int)k[0].reason.apparent, (int)TB_GRASP_UNCERTIFIED);
+    ck_assert_int_lt((int)k[0].steps, 100);
     ck_assert_ptr_nonnull(strstr(k[0].text, "no verdict"));
     /* a pose that collides needs no step to be certain */
     const tb_grasp_pose inside = above(0, 0.03, 0.01);
@@ -358,7 +527,9 @@ START_TEST(samples_for_a_hand_stay_above_the_table)
             const tb_quaternion q = tb_q_load(poses[i].orientation);
             double down[3];
             tb_v3_store(down, tb_q_rotate(tb_q_conjugate(q), tb_v3(0, 0, -1)));
-            ck_assert(poses[i].position[2] - tb_hand_support(hand, k, false, down) >= -0.03 - 1e-9);
+            for (int closed = 0; closed < 2; closed++)
+                ck_assert(poses[i].position[2] - tb_hand_support(hand, k, closed != 0, down) >=
+                          -0.03 - 1e-9);
         }
     tb_hand_destroy(hand);
     tb_scene_destroy(scene);
@@ -367,6 +538,8 @@ START_TEST(samples_for_a_hand_stay_above_the_table)
 END_TEST
 
 TEST_MAIN(the_end_that_moves_the_fingertips_apart_opens, bars_of_a_linkage_are_no_fingertips,
-          hands_that_close_from_one_side_are_warned_of, profiles_are_found_by_joints,
+          hands_that_close_from_one_side_are_warned_of, hands_that_dry_friction_holds_are_warned_of,
+          hands_whose_links_block_each_other_are_warned_of, overlaps_are_those_of_the_open_hand,
+          samples_are_no_thinner_than_the_closed_hand, profiles_are_found_by_joints,
           every_verdict_has_its_reason, a_step_above_the_tolerance_costs_the_verdict,
           samples_for_a_hand_stay_above_the_table)

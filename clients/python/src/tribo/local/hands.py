@@ -260,7 +260,7 @@ def sample_poses(
 
     Args:
         target: the object; its friction is the cones'.
-        hand: its opening limits the pairs where it has a profile.
+        hand: its opening, open and closed, limits the pairs where it is known.
         count: poses; fewer come where the object has no more such pairs.
         seed: of the random numbers.
         opening: m, widest pair; 0: the profile's hand's, else 0.08.
@@ -285,6 +285,8 @@ def sample_poses(
     sampling.axis = list(axis or ((0, 1, 0) if hand.profile or not any(model.info.axis)
                                   else model.info.axis))  # fmt: skip
     sampling.opening = opening or model.info.opening or sampling.opening
+    least = lib.call.tb_hand_describe(model.pointer).least_opening
+    sampling.least_opening = least if least < sampling.opening else 0
     mu = request.object.friction or request.object.own_friction
     if mu:
         sampling.friction = mu

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grasp/profiles.h"
+#include "grasp/hand/profiles.h"
 
 /* ---- the base ---- */
 
@@ -161,8 +161,12 @@ tb_status grasp_hand_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     hand->merge = tb_merge_defaults();
     hand->merge.prefix = "hand/";
     hand->merge.friction = request->object.friction > 0 ? request->object.friction : -1;
-    tb_status status = tb_scene_compile_apart(request->hand.scene, request->hand.overlaps, NULL,
-                                              &hand->file, error);
+    /* shapes that overlap in the file's first pose are left out there; those that stay are judged in
+     * the world of the grasp, where the base is no part of the world and the hand begins open */
+    const bool leaves_out = request->hand.overlaps == TB_OVERLAPS_IGNORE;
+    tb_status status = leaves_out ? tb_scene_compile_apart(request->hand.scene, TB_OVERLAPS_IGNORE,
+                                                           NULL, &hand->file, error)
+                                  : tb_scene_compile(request->hand.scene, &hand->file, error);
     for (int32_t i = 0; status == TB_OK && i < hand->file->number_of_warnings; i++)
         status = grasp_plan_warn(plan, error, "hand: %.400s", hand->file->warnings[i]);
     if (status != TB_OK) return status;
@@ -182,6 +186,9 @@ tb_status grasp_hand_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     bare_coordinates(hand, kept != NULL ? kept : hand->file->q_reference, start);
     status = grasp_hand_controls(&request->hand, plan, hand, start, error);
     if (status == TB_OK) status = find_poses(plan, hand, start, error);
+    if (status == TB_OK)
+        status = grasp_hand_warn_of_overlaps(plan, hand,
+                                             request->hand.overlaps == TB_OVERLAPS_ERROR, error);
     if (status == TB_OK) status = grasp_hand_note(plan, hand, error);
     if (status == TB_OK && request->protocol.width > 0)
         status = grasp_hand_stop(plan, hand, request->protocol.width, error);

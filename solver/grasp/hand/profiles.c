@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grasp/profiles.h"
+#include "grasp/hand/profiles.h"
 
 static const grasp_posture SHADOW[] = {{"FFJ3", 0.3, 1.1}, {"MFJ3", 0.3, 1.1}, {"RFJ3", 0.3, 1.1},
                                        {"LFJ3", 0.3, 1.1}, {"FFJ2", 0.3, 0.9}, {"MFJ2", 0.3, 0.9},

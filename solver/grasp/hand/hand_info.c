@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grasp/profiles.h"
+#include "grasp/hand/profiles.h"
 
 /* a fingertip that moves less than this part of the largest way stays where it is */
 static const double STAYS = 0.1;
@@ -21,8 +21,7 @@ const char *tb_control_source_name(tb_control_source source)
     return (unsigned)source < sizeof NAMES / sizeof NAMES[0] ? NAMES[source] : "unknown";
 }
 
-/* Name of a thing of the bare hand as the hand's file has it. */
-static const char *file_name(const tb_model *bare, tb_handle_kind kind, int32_t index)
+const char *grasp_hand_file_name(const tb_model *bare, tb_handle_kind kind, int32_t index)
 {
     static const char PREFIX[] = "hand/";
     const char *name = tb_model_thing_name(bare, kind, index);
@@ -82,7 +81,7 @@ static tb_status note_tips(tb_grasp_plan *plan, const grasp_hand *hand, const tb
         const int32_t b = hand->tips[i];
         tb_v3_store(tips[i].open, grasp_frame_in(&plan->tool, tb_v3_load(open[b].com)));
         tb_v3_store(tips[i].close, grasp_frame_in(&plan->tool, tb_v3_load(closed[b].com)));
-        tips[i].body = strdup(file_name(hand->bare, TB_HANDLE_BODY, b));
+        tips[i].body = strdup(grasp_hand_file_name(hand->bare, TB_HANDLE_BODY, b));
         if (tips[i].body == NULL) return tb_fail_memory(error, 0, "a hand's fingertips");
         info->number_of_tips++;
     }
@@ -164,23 +163,31 @@ static void find_axis(tb_hand_info *info)
     tb_v3_store(info->axis, axis);
 }
 
-/* Free space between the open fingertips on both sides of their middle along the axis. */
-static void find_opening(tb_grasp_plan *plan, const grasp_hand *hand, const tb_body_motion *open)
+/* Free space between the fingertips on both sides of their middle along the axis, with the hand open
+ * and closed. */
+static void find_opening(tb_grasp_plan *plan, const grasp_hand *hand, const tb_body_motion *open,
+                         const tb_body_motion *closed)
 {
     tb_hand_info *info = &plan->info;
     const tb_vec3 axis = tb_q_rotate(plan->tool.orientation, tb_v3_load(info->axis));
-    double middle = 0, above = INFINITY, below = -INFINITY;
+    double middle = 0, above[2] = {INFINITY, INFINITY}, below[2] = {-INFINITY, -INFINITY};
     if (!(tb_v3_length(axis) > 0)) return;
     for (int32_t i = 0; i < hand->number_of_tips; i++)
         middle += tb_v3_dot(axis, tb_v3_load(open[hand->tips[i]].com)) / hand->number_of_tips;
     for (int32_t i = 0; i < hand->number_of_tips; i++) {
         const int32_t b = hand->tips[i];
-        if (tb_v3_dot(axis, tb_v3_load(open[b].com)) >= middle)
-            above = fmin(above, -body_support(hand->bare, open, b, tb_v3_negate(axis)));
-        else
-            below = fmax(below, body_support(hand->bare, open, b, axis));
+        const bool is_above = tb_v3_dot(axis, tb_v3_load(open[b].com)) >= middle;
+        for (int k = 0; k < 2; k++) {
+            const tb_body_motion *pose = k == 0 ? open : closed;
+            if (is_above)
+                above[k] = fmin(above[k], -body_support(hand->bare, pose, b, tb_v3_negate(axis)));
+            else
+                below[k] = fmax(below[k], body_support(hand->bare, pose, b, axis));
+        }
     }
-    if (isfinite(above) && isfinite(below)) info->opening = fmax(0, above - below);
+    if (!isfinite(above[0]) || !isfinite(below[0])) return;
+    info->opening = fmax(0, above[0] - below[0]);
+    info->least_opening = fmin(info->opening, fmax(0, above[1] - below[1]));
 }
 
 /* Warns of hands that do not close, or with one side alone. */
@@ -243,8 +250,9 @@ tb_status grasp_hand_note(tb_grasp_plan *plan, grasp_hand *hand, tb_error *error
         find_axis(info);
         drop_links(info, hand, forward_of(plan, hand, open, closed), open);
         find_axis(info);
-        find_opening(plan, hand, open);
+        find_opening(plan, hand, open, closed);
         status = warn_of_sides(plan, hand, open, closed, error);
+        if (status == TB_OK) status = grasp_hand_warn_of_jams(plan, hand, error);
     }
     tb_state_destroy(state);
     free(open);
@@ -345,7 +353,7 @@ int32_t tb_hand_number_of_shapes(const tb_hand *h)
 const char *tb_hand_shape_body(const tb_hand *h, int32_t shape)
 {
     const int32_t body = h->hand.bare->shapes[h->shapes[shape]].body;
-    return file_name(h->hand.bare, TB_HANDLE_BODY, body);
+    return grasp_hand_file_name(h->hand.bare, TB_HANDLE_BODY, body);
 }
 
 double tb_hand_support(const tb_hand *h, int32_t shape, bool closed, const double n[3])

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grasp/profiles.h"
+#include "grasp/hand/profiles.h"
 
 /* The control range of an actuator: its own, or the one that a plain motor's force limits imply. */
 static bool control_range(const tb_model_actuator *a, double *lower, double *upper)
