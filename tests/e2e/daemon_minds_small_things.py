@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small things that cost trust: a misspelt variable, a configuration that comes through a pipe,
-ids by their first digits, jobs in the log, a damaged mesh, a keyframe below zero, framing in doubt,
-proxies, revoked keys.
+ids by their first digits, jobs in the log, a damaged mesh, a keyframe below zero, plain arrays,
+framing in doubt, proxies, revoked keys.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import numpy as np
 from common_daemon import BALL, Report, scratch
 
 TRIBOD = os.environ["TRIBOD"]
@@ -148,6 +149,28 @@ def framing(report: Report, daemon: Daemon) -> None:
         report.check(answer[:12] in (b"HTTP/1.1 400", b""), f"{name}: {answer[:200]!r}")
 
 
+def arrays(report: Report, daemon: Daemon) -> None:
+    """Arrays come as base64 text, and as lists on request; lists are taken always."""
+    scene = daemon.post("Simulation/CreateScene", text=BALL.decode())[1]["sceneId"]
+    session = daemon.post("Simulation/CreateSession", sceneId=scene)[1]["sessionId"]
+    body = json.dumps({"sessionId": session}).encode()
+
+    def position(query: str, **headers: str) -> object:
+        address = f"{daemon.base}/tribo.v1.Simulation/GetState{query}"
+        heads = {"Content-Type": "application/json", **headers}
+        with urllib.request.urlopen(urllib.request.Request(address, body, heads)) as answer:
+            return json.loads(answer.read())["state"]["q"]
+
+    packed, plain = position(""), position("", **{"Tribo-Arrays": "plain"})
+    report.check(isinstance(packed, dict), f"base64: {packed!r}")
+    report.check(isinstance(plain, list), f"a list: {plain!r}")
+    if isinstance(packed, dict) and isinstance(plain, list):
+        numbers = np.ravel(plain)
+        bytes_of = base64.b64decode(packed["data"])
+        report.equal(np.frombuffer(bytes_of).tolist(), numbers.tolist(), "the same numbers")
+    report.equal(daemon.post("Simulation/DeleteSession", sessionId=session)[0], 200, "an end")
+
+
 def proxies(report: Report, daemon: Daemon) -> None:
     """A caller that a proxy passes on is not on loopback."""
     for header in ("X-Real-IP", "CF-Connecting-IP", "Via", "X-Forwarded-For"):
@@ -248,7 +271,7 @@ def main() -> None:
         configuration(report)
     with scratch() as folder:
         daemon = Daemon(folder)
-        for part in (prefixes, damaged_mesh, jobs, framing, proxies, revocation, expiry):
+        for part in (prefixes, damaged_mesh, jobs, arrays, framing, proxies, revocation, expiry):
             with report.case(part.__name__):
                 part(report, daemon)
         daemon.process.send_signal(1)

@@ -55,6 +55,8 @@ package() {
 }
 ran=pkg-config
 check 'its version' [ "$(package --modversion tribo)" = "$version" ]
+check 'the way to the library for the loader' \
+    [ "$(package --variable=rpath tribo)" = "-Wl,-rpath,$prefix/lib" ]
 cat >"$dir/drop.c" <<'C'
 #include <stdio.h>
 
