@@ -109,8 +109,9 @@ typedef struct grasp_hand {
     tb_model *file; /* the model of the hand's file */
     tb_model *bare; /* on the carrier; bodies and actuators as in the plan's model */
     tb_merge_def merge;
-    int32_t *actuators; /* of the file's: index in bare, -1 */
-    int32_t *tips;      /* bodies of bare that can touch, without children that can */
+    int32_t *actuators;              /* of the file's: index in bare, -1 */
+    const tb_parameters *parameters; /* of the worlds in which it comes to rest; NULL: bare's own */
+    int32_t *tips;                   /* bodies of bare that can touch, without children that can */
     int32_t number_of_tips;
     /* protocol.width: limits of two slides */
     int32_t stop_bodies[2], stop_slides[2];

@@ -35,13 +35,11 @@ static tb_status find_way(closing *c, const double *q, double *way, tb_error *er
     return status;
 }
 
-/* The way of the fingertips where another model of the hand closes; 0 where that one diverges. */
-static tb_status way_of_other(closing *c, tb_model *other, double *way, tb_error *error)
+/* The way of the fingertips where another hand closes, from the same pose; 0 where that diverges. */
+static tb_status way_of_other(closing *c, const grasp_hand *other, double *way, tb_error *error)
 {
-    grasp_hand hand = *c->hand;
-    hand.bare = other;
     const tb_status status =
-        grasp_hand_rest(c->plan, &hand, c->plan->open_q, c->controls, c->q, NULL, error);
+        grasp_hand_rest(c->plan, other, c->plan->open_q, c->controls, c->q, NULL, error);
     *way = 0;
     if (status == TB_DIVERGED) return TB_OK;
     return status == TB_OK ? find_way(c, c->q, way, error) : status;
@@ -56,20 +54,19 @@ static bool is_longer(double way, double than)
 
 static tb_status look_at_friction(closing *c, tb_grasp_plan *plan, double way, tb_error *error)
 {
-    const tb_model *m = c->hand->bare;
-    tb_model *other = NULL;
+    const size_t joints = (size_t)c->hand->bare->number_of_joints;
     double without = 0;
-    double *none = calloc((size_t)m->number_of_joints + 1, sizeof *none);
+    double *none = calloc(joints + 1, sizeof *none);
     if (none == NULL) return tb_fail_memory(error, 0, "a hand's friction");
-    const tb_model_values values = {.dry_friction = none};
-    tb_status status = tb_model_vary_values(m, &values, &other, error);
-    if (status == TB_OK && other != NULL) status = way_of_other(c, other, &without, error);
+    const tb_parameters parameters = {.dry_friction = none};
+    grasp_hand other = *c->hand;
+    other.parameters = &parameters;
+    tb_status status = way_of_other(c, &other, &without, error);
     if (status == TB_OK && is_longer(without, way))
         status = grasp_plan_warn(plan, error,
                                  "jams: the closing actuators do not overcome the dry friction of "
                                  "the joints: the fingertips move %.1f mm, without it %.1f mm",
                                  1e3 * way, 1e3 * without);
-    tb_model_destroy(other);
     free(none);
     return status;
 }
@@ -133,20 +130,21 @@ static const char *link_name(const closing *c, int32_t shape)
 
 static tb_status look_at_links(closing *c, tb_grasp_plan *plan, double way, tb_error *error)
 {
-    tb_model *other = NULL;
     int32_t *pairs = NULL, count = 0;
     double without = 0;
+    grasp_hand other = *c->hand;
+    other.bare = NULL;
     tb_status status = list_blocking(c, &pairs, &count, error);
     if (status == TB_OK && count > 0)
-        status = tb_model_leave_out(c->hand->bare, pairs, count, &other, error);
-    if (status == TB_OK && other != NULL) status = way_of_other(c, other, &without, error);
+        status = tb_model_leave_out(c->hand->bare, pairs, count, &other.bare, error);
+    if (status == TB_OK && other.bare != NULL) status = way_of_other(c, &other, &without, error);
     if (status == TB_OK && is_longer(without, way))
         status = grasp_plan_warn(plan, error,
                                  "jams: links '%.60s' and '%.60s' block each other: the fingertips "
                                  "move %.1f mm, without their contact %.1f mm",
                                  link_name(c, pairs[0]), link_name(c, pairs[1]), 1e3 * way,
                                  1e3 * without);
-    tb_model_destroy(other);
+    tb_model_destroy(other.bare);
     free(pairs);
     return status;
 }

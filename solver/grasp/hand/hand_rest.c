@@ -33,6 +33,8 @@ tb_status grasp_hand_rest(const tb_grasp_plan *plan, const grasp_hand *hand, con
     tb_stepper *stepper = NULL;
     tb_status status = tb_state_create(m, &state, error);
     if (status == TB_OK) status = tb_stepper_create(&options, &stepper, error);
+    if (status == TB_OK && hand->parameters != NULL)
+        status = tb_state_set_parameters(state, hand->parameters, error);
     if (status == TB_OK) status = tb_state_set_q(state, start, m->number_of_coordinates, error);
     if (status == TB_OK)
         status = tb_state_set_controls(state, controls, m->number_of_actuators, error);
