@@ -486,6 +486,17 @@ TB_STATIC tb_status auto_begin_again(tb_choice *choice, tb_warm_start *warm)
     return auto_run(choice, TB_RUN_SOR, &cold, choice->limit, &ended);
 }
 
+/* Whether all numbers of a problem are finite. */
+TB_STATIC bool auto_is_finite(const tb_problem *problem)
+{
+    bool finite = tb_team_all_finite(problem->c, problem->number_of_rows) && problem->values;
+    for (int32_t b = 0; b < problem->number_of_blocks && finite; b++) {
+        const tb_block *block = &problem->blocks[b];
+        finite = tb_all_finite(problem->values + block->value, block->rows * block->width);
+    }
+    return finite;
+}
+
 /* A problem as a whole. */
 TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options *options,
                                tb_warm_start *warm, tb_solution *solution)
@@ -512,7 +523,9 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
     if (status == TB_OK) status = auto_choose(&choice, warm);
     /* sweeps that diverge are no reason to give up better impulses of another way */
-    const bool begins = solution->status != TB_OK && choice.best_residual < TB_RESIDUAL_UNKNOWN;
+    const bool diverged = status == TB_OK && solution->status == TB_DIVERGED;
+    const bool begins =
+        solution->status == TB_NOT_CONVERGED || (diverged && auto_is_finite(problem));
     if (status == TB_OK && begins && choice.limit < most && !solution->at_rounding)
         status = auto_begin_again(&choice, warm);
     warm->last_factor = choice.last_factor;
@@ -532,7 +545,7 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
                                   solution->whitened, solution->xi, &solution->residuals);
         tb_problem_statuses(problem, solution->lambda, solution->statuses);
         memcpy(solution->solver, choice.best_solver, sizeof solution->solver);
-        solution->status = TB_NOT_CONVERGED;
+        if (begins) solution->status = TB_NOT_CONVERGED;
     }
     tb_arena_return_to(warm->scratch, mark);
     return status;

@@ -62,6 +62,7 @@ JAMMED = {
     ]
 }
 NOISE_M = 0.0002
+REST_STEPS = 1000  # of 2 ms, MJCF's default
 UNCERTIFIED = 0.005  # share of the trials
 
 
@@ -198,9 +199,30 @@ def scan(kind: str, number: int) -> meshes.Mesh:
     return meshes.Mesh(mesh.vertices + random.normal(0, NOISE_M, mesh.vertices.shape), mesh.faces)
 
 
+def at_rest(mesh: meshes.Mesh) -> meshes.Mesh:
+    """The mesh turned and moved as its convex hull comes to rest on a table.
+
+    An object that tips over before the fingers close is not where its grasps were sampled.
+    """
+    points = " ".join(f"{x:.9g}" for x in mesh.vertices.ravel())
+    model = local.Model(
+        f"""<mujoco><asset><mesh name="hull" vertex="{points}"/></asset><worldbody>
+        <geom type="plane" size="1 1 0.1"/>
+        <body pos="0 0 {1e-4 - mesh.vertices[:, 2].min():.9g}"><freejoint/>
+        <geom type="mesh" mesh="hull" density="600" condim="6" friction="0.8 0.005 0.002"/></body>
+        </worldbody></mujoco>""".encode(),
+        name="hull.xml",
+    )
+    state = local.State(model)
+    local.Stepper().step(state, REST_STEPS)
+    w, v = state.q[3], state.q[4:7]
+    turned = mesh.vertices + 2 * np.cross(v, np.cross(v, mesh.vertices) + w * mesh.vertices)
+    return meshes.Mesh(turned + state.q[:3], mesh.faces)
+
+
 def as_target(mesh: meshes.Mesh) -> tuple[tribo.GraspObject, str]:
     """The object made of convex parts, and a description of its collision shapes."""
-    closed, _ = meshes.repair(mesh)
+    closed, _ = meshes.repair(at_rest(mesh))
     mass = min(0.5, 600 * closed.volume)
     try:
         parts = meshes.convex_parts(closed, threshold=0.05, largest=12, iterations=20)

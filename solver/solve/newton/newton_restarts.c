@@ -203,8 +203,10 @@ TB_STATIC void restarts_start(tb_restarts *it, const tb_real *from, double large
     }
 }
 
-/* Brings impulses into their sets and judges them; the better ones stay in `solution`. */
-TB_STATIC tb_status restarts_judge(const tb_restarts *it, tb_arena *scratch, tb_solution *solution)
+/* Brings impulses into their sets and judges them. Those that reach the tolerance are the solution's;
+ * others leave no trace, since a contradiction has impulses without bound for hardly any gain. */
+TB_STATIC tb_status restarts_judge(const tb_restarts *it, tb_arena *scratch, double tolerance,
+                                   tb_solution *solution)
 {
     tb_residuals residuals;
     for (int32_t i = 0; i < it->rows; i++) it->judged[i] = TB_R(it->lambda[i]);
@@ -212,7 +214,7 @@ TB_STATIC tb_status restarts_judge(const tb_restarts *it, tb_arena *scratch, tb_
     tb_newton_project(it->problem, it->judged, it->judged);
     tb_status status =
         tb_problem_judge(it->problem, it->judged, NULL, scratch, NULL, NULL, &residuals);
-    if (status != TB_OK || !(residuals.natural < solution->residuals.natural)) return status;
+    if (status != TB_OK || !(residuals.natural <= tolerance)) return status;
     for (int32_t i = 0; i < it->rows; i++) solution->lambda[i] = it->judged[i];
     return tb_problem_judge(it->problem, solution->lambda, NULL, scratch, solution->whitened,
                             solution->xi, &solution->residuals);
@@ -241,7 +243,8 @@ TB_EXTERN tb_status tb_solve_restarts(const tb_problem *problem, const tb_solve_
             status = TB_CANCELLED;
         restarts_start(&it, warm->lambda, largest, run);
         restarts_run(&it, most, &solution->iterations);
-        if (status == TB_OK) status = restarts_judge(&it, warm->scratch, solution);
+        if (status == TB_OK)
+            status = restarts_judge(&it, warm->scratch, options->tolerance, solution);
         if (solution->residuals.natural <= options->tolerance) break;
     }
     solution->work.linear_solves = solution->work.factorizations = solution->iterations;
