@@ -222,16 +222,16 @@ START_TEST(hands_whose_links_block_each_other_are_warned_of)
     static const char HAND[] =
         "<mujoco><default><joint type='slide' damping='10'/></default><worldbody>"
         "<body name='palm'><geom type='box' size='0.02 0.06 0.01' pos='0 0 -0.03' mass='0.5'/>"
-        "<body name='slide1'><joint name='a' axis='0 1 0' range='0 0.04'/>"
+        "<body name='slide1' pos='0 0.04 0'><joint name='a' axis='0 1 0' range='-0.04 0'/>"
         "<geom type='box' size='0.01 0.003 0.005' pos='0 0.003 0' mass='0.02'/>"
         "<body name='left'><geom type='box' size='0.01 0.004 0.02' pos='0 0.004 0.04' mass='0.05'/>"
         "</body></body>"
-        "<body name='slide2'><joint name='b' axis='0 1 0' range='-0.04 0'/>"
+        "<body name='slide2' pos='0 -0.04 0'><joint name='b' axis='0 1 0' range='0 0.04'/>"
         "<geom type='box' size='0.01 0.002 0.005' pos='0 %s 0' mass='0.02'/>"
         "<body name='right'><geom type='box' size='0.01 0.004 0.02' pos='0 -0.004 0.04'"
         " mass='0.05'/></body></body></body></worldbody><actuator>"
-        "<position name='one' joint='a' kp='1000' ctrlrange='0 0.04' forcerange='-20 20'/>"
-        "<position name='two' joint='b' kp='1000' ctrlrange='-0.04 0' forcerange='-20 20'/>"
+        "<position name='one' joint='a' kp='1000' ctrlrange='-0.04 0' forcerange='-20 20'/>"
+        "<position name='two' joint='b' kp='1000' ctrlrange='0 0.04' forcerange='-20 20'/>"
         "</actuator></mujoco>";
     static const char *const PLACES[] = {"-0.03", "0.02"};
     for (int i = 0; i < 2; i++) {
@@ -239,7 +239,7 @@ START_TEST(hands_whose_links_block_each_other_are_warned_of)
         snprintf(text, sizeof text, HAND, PLACES[i]);
         tb_scene *scene = mjcf(text);
         tb_grasp_hand from = tb_grasp_defaults().hand;
-        static const double OPEN[2] = {0.04, -0.04}, CLOSE[2] = {0, 0};
+        static const double OPEN[2] = {0, 0}, CLOSE[2] = {-0.04, 0.04};
         static const char *const BOTH[2] = {"one", "two"};
         tb_hand *hand = NULL;
         from.scene = scene;
@@ -256,25 +256,26 @@ START_TEST(hands_whose_links_block_each_other_are_warned_of)
 }
 END_TEST
 
-/* The fingertips of the file's first pose overlap; those of the open hand, with which a grasp begins,
- * are 78 mm apart. There a hook of one finger is inside the other, or (the first time) above it. */
+/* The fingertips of the file's first pose overlap by 2 mm; those of the open hand, with which a grasp
+ * begins, are 78 mm apart. A finger's heel that is 5 mm inside the palm stays there. */
 START_TEST(overlaps_are_those_of_the_open_hand)
 {
     static const char HAND[] =
         "<mujoco><default><joint type='slide' damping='10'/></default><worldbody>"
         "<body name='palm'><geom type='box' size='0.02 0.06 0.01' pos='0 0 -0.02' mass='0.5'/>"
-        "<body name='left'><joint name='a' axis='0 1 0' range='0 0.04'/>"
+        "<body name='slide'><joint name='a' axis='0 1 0' range='0 0.04'/>"
+        "<inertial pos='0 0 0' mass='0.01' diaginertia='1e-5 1e-5 1e-5'/><body name='left'>"
+        "<joint name='c' axis='0 1 0' stiffness='10000'/>"
         "<geom type='box' size='0.01 0.005 0.02' pos='0 0.004 0.04' mass='0.05'/>"
-        "</body>"
+        "<geom type='box' size='0.01 0.004 0.005' pos='0 0.004 %s' mass='0.01'/></body></body>"
         "<body name='right'><joint name='b' axis='0 1 0' range='-0.04 0'/>"
-        "<geom type='box' size='0.01 0.005 0.02' pos='0 -0.004 0.04' mass='0.05'/>"
-        "<geom type='box' size='0.01 0.005 0.005' pos='0 0.085 %s' mass='0.01'/></body></body>"
+        "<geom type='box' size='0.01 0.005 0.02' pos='0 -0.004 0.04' mass='0.05'/></body></body>"
         "</worldbody><actuator>"
         "<position name='one' joint='a' kp='1000' ctrlrange='0 0.04'/>"
         "<position name='two' joint='b' kp='1000' ctrlrange='-0.04 0'/></actuator></mujoco>";
     for (int i = 0; i < 2; i++) {
         char text[2048];
-        snprintf(text, sizeof text, HAND, i == 0 ? "0.2" : "0.05");
+        snprintf(text, sizeof text, HAND, i == 0 ? "0.005" : "-0.01");
         tb_scene *scene = mjcf(text);
         tb_hand *hand = hand_of(scene);
         ck_assert_int_eq(warns(hand, "overlap by"), i == 1);
