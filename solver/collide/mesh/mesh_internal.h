@@ -92,10 +92,16 @@ typedef struct tb_mesh_facing {
     tb_vec3 edge_normals[6];
 } tb_mesh_facing;
 
-/* The box of one triangle of the other mesh in the frame of the first. */
+/* A ball around a triangle: around its centroid, through its farthest corner. */
+typedef struct tb_mesh_ball {
+    double centre[3], radius; /* m */
+} tb_mesh_ball;
+
+/* The box and the ball of one triangle of the other mesh in the frame of the first. */
 typedef struct tb_mesh_reach {
     int32_t index; /* -1: none yet */
     double lower[3], upper[3];
+    tb_mesh_ball ball;
 } tb_mesh_reach;
 
 /* Result of descending a pair of nodes: 0: they are apart; 1: two leaves that may meet; 2: their
@@ -242,7 +248,7 @@ TB_FN bool tb_mesh_boxes_apart(const double *lower_a, const double *upper_a, con
     return false;
 }
 
-/* The box of a triangle in its mesh's frame. */
+/* The box of a triangle in its mesh's frame. Comparisons, because a call of fmin costs more. */
 TB_FN void tb_mesh_triangle_bounds(const tb_triangle_mesh *mesh, int32_t t, double lower[3],
                                    double upper[3])
 {
@@ -250,9 +256,32 @@ TB_FN void tb_mesh_triangle_bounds(const tb_triangle_mesh *mesh, int32_t t, doub
     for (int k = 0; k < 3; k++) {
         const double a = mesh->vertices[3 * v[0] + k], b = mesh->vertices[3 * v[1] + k];
         const double c = mesh->vertices[3 * v[2] + k];
-        lower[k] = fmin(a, fmin(b, c));
-        upper[k] = fmax(a, fmax(b, c));
+        const double low = a < b ? a : b, high = a < b ? b : a;
+        lower[k] = low < c ? low : c;
+        upper[k] = high < c ? c : high;
     }
+}
+
+/* The ball around a triangle in its mesh's frame. */
+TB_FN tb_mesh_ball tb_mesh_triangle_ball(const tb_triangle_mesh *mesh, int32_t t)
+{
+    const int32_t *v = &mesh->triangles[3 * t];
+    tb_mesh_ball ball;
+    double farthest = 0;
+    for (int k = 0; k < 3; k++)
+        ball.centre[k] = (mesh->vertices[3 * v[0] + k] + mesh->vertices[3 * v[1] + k] +
+                          mesh->vertices[3 * v[2] + k]) /
+                         3;
+    for (int i = 0; i < 3; i++) {
+        double square = 0;
+        for (int k = 0; k < 3; k++) {
+            const double d = mesh->vertices[3 * v[i] + k] - ball.centre[k];
+            square += d * d;
+        }
+        farthest = square > farthest ? square : farthest;
+    }
+    ball.radius = sqrt(farthest);
+    return ball;
 }
 
 /* The bounding box of a box in another frame, after `rotation` and `shift`; `grow` (m) is added

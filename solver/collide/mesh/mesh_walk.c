@@ -5,6 +5,9 @@
  * level: both find the same triangles in the same order. */
 #include "collide/mesh/mesh_internal.h"
 
+/* Lengths of rounding by which a point may lie beyond its triangle. */
+#define BALL_NOISES TB_R(64)
+
 /* ---- trees ---- */
 
 /* The plane of `other` in the pair's coordinates. */
@@ -86,6 +89,32 @@ TB_EXTERN int32_t tb_mesh_leaf_size(const tb_mesh_job *j, tb_mesh_index_pair lea
     return j->kind == TB_MESH_ON_MESH ? count * j->other_view->mesh->nodes[leaves.b].count : count;
 }
 
+/* The ball of a triangle of the other mesh in the frame of the first. */
+TB_STATIC tb_mesh_ball ball_of_other(const tb_mesh_job *j, int32_t triangle)
+{
+    const tb_mesh_ball own = tb_mesh_triangle_ball(j->other_view->mesh, triangle);
+    tb_mesh_ball ball = own;
+    for (int r = 0; r < 3; r++) {
+        ball.centre[r] = j->shift[r];
+        for (int c = 0; c < 3; c++)
+            ball.centre[r] += (double)j->rotation.m[3 * r + c] * own.centre[c];
+    }
+    return ball;
+}
+
+/* Whether two triangles are farther apart than a contact may be. Points of a pair lie on both of
+ * its triangles and are within the margin of each other, so that a pair without any is left out. */
+TB_STATIC bool balls_apart(const tb_mesh_job *j, const tb_mesh_ball *a, const tb_mesh_ball *b)
+{
+    const double reach = a->radius + b->radius + (double)(j->margin + BALL_NOISES * j->noise);
+    double square = 0;
+    for (int k = 0; k < 3; k++) {
+        const double d = b->centre[k] - a->centre[k];
+        square += d * d;
+    }
+    return square > reach * reach;
+}
+
 TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_index_pair leaves, int32_t k,
                                   tb_mesh_reach *reach, tb_mesh_index_pair *triangles)
 {
@@ -102,6 +131,7 @@ TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_index_pair leave
             tb_mesh_triangle_bounds(other, b, lower, upper);
             tb_mesh_carry_box(&j->rotation, j->shift, lower, upper, (double)j->margin, reach->lower,
                               reach->upper);
+            reach->ball = ball_of_other(j, b);
             reach->index = b;
         }
         other_lower = reach->lower;
@@ -111,7 +141,10 @@ TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_index_pair leave
     triangles->a = mesh->tree_triangles[node->first + k];
     if (j->kind == TB_MESH_ON_PLANE) return true;
     tb_mesh_triangle_bounds(mesh, triangles->a, lower, upper);
-    return !tb_mesh_boxes_apart(lower, upper, other_lower, other_upper);
+    if (tb_mesh_boxes_apart(lower, upper, other_lower, other_upper)) return false;
+    if (j->kind != TB_MESH_ON_MESH) return true;
+    const tb_mesh_ball ball = tb_mesh_triangle_ball(mesh, triangles->a);
+    return !balls_apart(j, &ball, &reach->ball);
 }
 
 /* ---- triangles ---- */
