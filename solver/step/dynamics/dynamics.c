@@ -115,6 +115,13 @@ TB_STATIC void place_single_free(tb_dynamics *d, const tb_model_tree *tree, cons
     d->references[tree - d->model->trees] = position;
 }
 
+/* True if the body's pose in the parent's frame at the reference coordinates is a shift. */
+TB_STATIC bool is_shifted_only(const tb_model_body *body)
+{
+    const double *o = body->orientation;
+    return o[0] == 1 && o[1] == 0 && o[2] == 0 && o[3] == 0;
+}
+
 /* The body's own pose, and its tree's reference and axes; bodies above it are placed already. */
 TB_STATIC void place_by_joints(tb_dynamics *d, int32_t b, const tb_real *q, const double *kinematic)
 {
@@ -135,8 +142,14 @@ TB_STATIC void place_by_joints(tb_dynamics *d, int32_t b, const tb_real *q, cons
     }
     const tb_pose *parent = &d->poses[body->parent];
     tb_vec3 position = tb_pose_point(parent, tb_v3_load(body->position));
-    tb_quaternion orientation =
-        tb_q_mul(d->orientations[body->parent], tb_q_load(body->orientation));
+    const bool shifted = is_shifted_only(body);
+    tb_quaternion orientation = d->orientations[body->parent];
+    if (!shifted) orientation = tb_q_mul(orientation, tb_q_load(body->orientation));
+    if (shifted && body->number_of_joints == 0) {
+        d->orientations[b] = orientation;
+        d->poses[b] = TB_VALUE(tb_pose){.position = position, .rotation = parent->rotation};
+        return;
+    }
     if (body->number_of_joints) apply_joints(d, body, q, &position, &orientation);
     place_body(d, b, position, orientation);
 
@@ -215,7 +228,7 @@ TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u
 }
 #else
 /* A body comes after the bodies above it. Bodies are handled in groups, so that the second pass
- * finds them in the cache. */
+ * finds them in the cache. Bodies that are fixed to the world are handled once. */
 TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u,
                               const double *kinematic)
 {
@@ -223,9 +236,15 @@ TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u
     const int32_t bodies = d->model->number_of_bodies;
     for (int32_t first = 0, end = 0; first < bodies; first = end) {
         end = bodies - first > TOGETHER ? first + TOGETHER : bodies;
-        for (int32_t b = first; q && b < end; b++) place_by_joints(d, b, q, kinematic);
-        for (int32_t b = first; u && b < end; b++) move_by_joints(d, b, u, kinematic);
+        for (int32_t b = first; q && b < end; b++)
+            if (!d->fixed_are_placed || d->model->bodies[b].fixed_to != 0)
+                place_by_joints(d, b, q, kinematic);
+        for (int32_t b = first; u && b < end; b++)
+            if (!d->fixed_are_stopped || d->model->bodies[b].fixed_to != 0)
+                move_by_joints(d, b, u, kinematic);
     }
+    d->fixed_are_placed = d->fixed_are_placed || q;
+    d->fixed_are_stopped = d->fixed_are_stopped || u;
 }
 #endif
 
@@ -268,12 +287,22 @@ TB_STATIC void start_composite(tb_dynamics *d, int32_t b)
     if (d->drag) tb_inertia_add(&d->composites[b], &d->drag[b]);
 }
 
-/* Composite inertias of a tree, leaves first. */
+/* True if the body moves with its parent. */
+TB_STATIC bool is_part_of_parent(const tb_model *m, int32_t b)
+{
+    return m->bodies[b].number_of_joints == 0 && b != m->trees[m->bodies[b].tree].body;
+}
+
+/* Composite inertias of a tree, leaves first. A body that moves with its parent gives it its own
+ * inertia too, so that the bias has one force for both. */
 TB_STATIC void compose_inertias(tb_dynamics *d, const tb_model_tree *tree)
 {
     const tb_model *m = d->model;
-    for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--)
-        tb_inertia_add(&d->composites[m->bodies[b].parent], &d->composites[b]);
+    for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--) {
+        const int32_t parent = m->bodies[b].parent;
+        tb_inertia_add(&d->composites[parent], &d->composites[b]);
+        if (is_part_of_parent(m, b)) tb_inertia_add(&d->inertias[parent], &d->inertias[b]);
+    }
 }
 
 /* The dof's row of the mass matrix. */
@@ -541,11 +570,16 @@ TB_STATIC void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree,
 }
 
 /* Acceleration and force of one body; its parent's are known. The base accelerates upward in
- * place of gravity. */
+ * place of gravity. The force of a body that moves with its parent is in the parent's. */
 TB_STATIC void accelerate_body(tb_dynamics *d, int32_t b, const tb_real *u, tb_vec3 gravity)
 {
     const tb_model *m = d->model;
     const tb_model_body *body = &m->bodies[b];
+    if (is_part_of_parent(m, b)) {
+        d->accelerations[b] = d->accelerations[body->parent];
+        d->forces[b] = tb_force_zero();
+        return;
+    }
     tb_motion v, a = tb_motion_zero();
     a.linear = tb_v3_negate(gravity);
     if (m->trees[body->tree].body == b) {

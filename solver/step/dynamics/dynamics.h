@@ -23,7 +23,7 @@ typedef struct tb_dynamics {
     /* dofs: motion for unit velocity, about O of the tree; see tb_dynamics_axis */
     tb_motion *axes;
     tb_motion *velocities;    /* bodies, about O of the tree; kinematic bodies about their origin */
-    tb_inertia *inertias;     /* bodies, about O */
+    tb_inertia *inertias;     /* bodies, about O; with the bodies that move with them */
     tb_motion *accelerations; /* bodies, scratch of the bias */
     tb_force *forces;         /* bodies, scratch of the bias */
     tb_inertia *composites;   /* bodies, scratch of the mass matrix */
@@ -32,6 +32,8 @@ typedef struct tb_dynamics {
     tb_real *mass;         /* rows along the chains; after tb_dynamics_factor: L, and D on (i, i) */
     tb_real *inverse_root; /* dofs: D^-1/2 */
     const int32_t *mass_row; /* dofs + 1: start of the row in `mass`; the model's chain_start */
+    /* on a processor: bodies that are fixed to the world have their poses, and their velocity */
+    bool fixed_are_placed, fixed_are_stopped;
 } tb_dynamics;
 
 /* Takes the arrays. RESOURCE_EXHAUSTED if the arena refuses. */

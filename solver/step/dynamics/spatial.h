@@ -24,6 +24,11 @@ typedef struct tb_inertia {
     tb_real xx, yy, zz, xy, xz, yz;
 } tb_inertia;
 
+TB_FN tb_force tb_force_zero(void)
+{
+    return TB_VALUE(tb_force){tb_v3(0, 0, 0), tb_v3(0, 0, 0)};
+}
+
 TB_FN tb_motion tb_motion_zero(void)
 {
     tb_motion m;
