@@ -239,24 +239,89 @@ TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_i
         g[i * n + i] += problem->compliance[block->row + i];
 }
 
+/* The Delassus matrix pair by pair, without compliance. */
+TB_STATIC void delassus_by_pairs(const tb_problem *problem, tb_real *g)
+{
+    const int64_t n = problem->number_of_rows;
+    TB_EACH (a, problem->number_of_blocks) {
+        for (int32_t b = 0; b <= a; b++) {
+            const tb_block *left = &problem->blocks[a], *right = &problem->blocks[b];
+            for (int32_t i = 0; i < left->rows; i++)
+                for (int32_t j = 0; j < right->rows; j++) {
+                    const tb_real value = rows_product(problem, left, i, right, j);
+                    const int64_t row = left->row + i, column = right->row + j;
+                    g[row * n + column] = value;
+                    g[column * n + row] = value;
+                }
+        }
+    }
+}
+
+#ifdef TB_DEVICE
+TB_STATIC void delassus_of_rows(const tb_problem *problem, tb_real *g)
+{
+    delassus_by_pairs(problem, g);
+}
+#else
+enum { SPREAD_DOFS = 512 }; /* 4 KiB of stack */
+
+/* A row of a block at its dofs; NULL: zeros. */
+TB_STATIC void spread_row(const tb_problem *problem, const tb_block *block, const tb_real *row,
+                          tb_real *spread)
+{
+    for (int32_t s = 0; s < block->segments; s++) {
+        const tb_segment run = problem->segments[block->segment + s];
+        for (int32_t k = 0; k < run.count; k++) spread[run.dof + k] = row ? *row++ : 0;
+    }
+}
+
+/* Product of a row of a block with one that is spread over all dofs. */
+TB_STATIC tb_real spread_product(const tb_problem *problem, const tb_block *block,
+                                 const tb_real *row, const tb_real *spread)
+{
+    tb_real sum = 0;
+    for (int32_t s = 0; s < block->segments; s++) {
+        const tb_segment run = problem->segments[block->segment + s];
+        for (int32_t k = 0; k < run.count; k++) sum += *row++ * spread[run.dof + k];
+    }
+    return sum;
+}
+
+/* The same numbers: a row is spread over the dofs once for all rows before it, instead of a search
+ * for common dofs in each pair. */
+TB_STATIC void delassus_of_rows(const tb_problem *problem, tb_real *g)
+{
+    const int64_t n = problem->number_of_rows;
+    tb_real spread[SPREAD_DOFS] = {0};
+    if (problem->number_of_dofs > SPREAD_DOFS) {
+        delassus_by_pairs(problem, g);
+        return;
+    }
+    for (int32_t a = 0; a < problem->number_of_blocks; a++) {
+        const tb_block *left = &problem->blocks[a];
+        for (int32_t i = 0; i < left->rows; i++) {
+            const int64_t row = left->row + i;
+            spread_row(problem, left, problem->values + left->value + i * left->width, spread);
+            for (int32_t b = 0; b <= a; b++) {
+                const tb_block *right = &problem->blocks[b];
+                const tb_real *values = problem->values + right->value;
+                for (int32_t j = 0; j < right->rows; j++, values += right->width)
+                    g[row * n + right->row + j] = g[(right->row + j) * n + row] =
+                        spread_product(problem, right, values, spread);
+            }
+            spread_row(problem, left, NULL, spread);
+        }
+    }
+}
+#endif
+
 TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
 {
     const int32_t n = problem->number_of_rows;
     tb_team_clear(g, (size_t)n * (size_t)n * sizeof(tb_real));
     tb_team_sync();
     if (problem->values) {
-        TB_EACH (a, problem->number_of_blocks) {
-            for (int32_t b = 0; b <= a; b++) {
-                const tb_block *left = &problem->blocks[a], *right = &problem->blocks[b];
-                for (int32_t i = 0; i < left->rows; i++)
-                    for (int32_t j = 0; j < right->rows; j++) {
-                        const tb_real value = rows_product(problem, left, i, right, j);
-                        const int64_t row = left->row + i, column = right->row + j;
-                        g[row * n + column] = value;
-                        g[column * n + row] = value;
-                    }
-            }
-        }
+        delassus_of_rows(problem, g);
     } else if (problem->matrix->dense) {
         tb_team_copy(g, problem->matrix->dense, (size_t)n * (size_t)n * sizeof(tb_real));
     } else {

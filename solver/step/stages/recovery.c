@@ -9,7 +9,8 @@
  *
  * the recovery takes the smallest one in the metric of the mass matrix. It is again a contact
  * problem: the whitened rows are those of the velocities, there is no friction, the impulses start
- * from zero and the statuses from the gaps that ask, and the tolerance is the step's. The coordinates move by dt v; v is no part of the
+ * from zero and the statuses from the gaps that ask. Few rows are solved exactly, more of them to the
+ * step's tolerance. The coordinates move by dt v; v is no part of the
  * velocity, so recovery brings no momentum, and energy only by lifting bodies against gravity and
  * springs.
  *
@@ -36,6 +37,11 @@
  * asks for more, and a large motion meets contacts that the step has not seen. */
 #define RECOVERY_LARGEST_SPEED 4
 enum { RECOVERY_ITERATIONS = 200 };
+/* Up to so many rows, and as long as its set settles within so many rounds, the recovery is solved
+ * by active sets; else by the step's solver. */
+enum { RECOVERY_DENSE_ROWS = 64, RECOVERY_SETS = 12 };
+/* Share of the largest wanted motion that is rounding. */
+#define RECOVERY_ROUNDING (64 * TB_REAL_EPSILON)
 
 /* The problem of the recovery. Its rows are some of the step's. */
 typedef struct recovery_problem {
@@ -140,6 +146,118 @@ TB_STATIC double asked_squared(const recovery_problem *p)
             if (p->blocks[n].law == TB_LAW_BILATERAL || p->c[r] < 0)
                 sum += (double)p->c[r] * (double)p->c[r];
     return sum;
+}
+
+/* The blocks that push, as a problem of their own, with its Delassus matrix. */
+typedef struct pushing_blocks {
+    tb_block *blocks;    /* their rows are numbered from 0 */
+    int32_t *rows;       /* rows: the same row of the recovery */
+    tb_real *compliance; /* rows */
+    tb_real *g;          /* rows x rows: the matrix, then its Cholesky factor */
+    tb_real *push;       /* rows: impulses */
+    int32_t number_of_blocks, number_of_rows;
+} pushing_blocks;
+
+TB_STATIC bool take_pushing(const tb_world *w, const recovery_problem *p, pushing_blocks *pushing)
+{
+    const int32_t rows = p->number_of_rows;
+    pushing->blocks = TB_ARENA_ARRAY(w->arena, tb_block, p->number_of_blocks);
+    pushing->rows = TB_ARENA_ARRAY(w->arena, int32_t, rows);
+    pushing->compliance = TB_ARENA_ARRAY(w->arena, tb_real, rows);
+    pushing->g = TB_ARENA_ARRAY(w->arena, tb_real, (size_t)rows * (size_t)rows);
+    pushing->push = TB_ARENA_ARRAY(w->arena, tb_real, rows);
+    return pushing->blocks && pushing->rows && pushing->compliance && pushing->g && pushing->push;
+}
+
+/* Lists the blocks whose status is that they push. */
+TB_STATIC void list_pushing(const recovery_problem *p, pushing_blocks *pushing)
+{
+    int32_t blocks = 0, rows = 0;
+    for (int32_t n = 0; n < p->number_of_blocks; n++) {
+        const tb_block *b = &p->blocks[n];
+        if (p->statuses[n] == TB_CONTACT_OPEN) continue;
+        if (TB_LEADER) {
+            pushing->blocks[blocks] = *b;
+            pushing->blocks[blocks].row = rows;
+            for (int32_t k = 0; k < b->rows; k++) {
+                pushing->rows[rows + k] = b->row + k;
+                pushing->compliance[rows + k] = p->compliance[b->row + k];
+            }
+        }
+        blocks++;
+        rows += b->rows;
+    }
+    pushing->number_of_blocks = blocks;
+    pushing->number_of_rows = rows;
+    tb_team_sync();
+}
+
+/* Impulses that give each pushing row its motion; others have none. False where rounding leaves no
+ * Cholesky factor. */
+TB_STATIC bool push_rows(const recovery_problem *p, pushing_blocks *pushing, tb_real *lambda)
+{
+    const int32_t n = pushing->number_of_rows;
+    for (int32_t i = 0; i < n; i++) pushing->push[i] = -p->c[pushing->rows[i]];
+    if (tb_cholesky(pushing->g, n, n) != n) return false;
+    tb_cholesky_solve(pushing->g, n, n, pushing->push);
+    for (int32_t r = 0; r < p->number_of_rows; r++) lambda[r] = 0;
+    for (int32_t i = 0; i < n; i++) lambda[pushing->rows[i]] = pushing->push[i];
+    return true;
+}
+
+/* Drops blocks whose impulse pulls, and takes blocks whose gap would stay open. False if none
+ * changes. */
+TB_STATIC bool change_pushing(recovery_problem *p, const tb_solution *solved)
+{
+    tb_real largest = 0;
+    for (int32_t r = 0; r < p->number_of_rows; r++) largest = tb_max(largest, tb_abs(p->c[r]));
+    const tb_real rounding = RECOVERY_ROUNDING * largest;
+    bool changes = false;
+    for (int32_t n = 0; n < p->number_of_blocks; n++) {
+        const int32_t row = p->blocks[n].row;
+        const bool pushes = p->statuses[n] != TB_CONTACT_OPEN;
+        if (p->blocks[n].law == TB_LAW_BILATERAL) continue;
+        if (pushes ? solved->lambda[row] >= 0 : solved->xi[row] >= -rounding) continue;
+        p->statuses[n] = (uint8_t)(pushes ? TB_CONTACT_OPEN : TB_CONTACT_SLIP);
+        changes = true;
+    }
+    return changes;
+}
+
+/* The recovery by active sets, exact to rounding: compliance makes the problem strictly convex, and
+ * the blocks that push have few rows, so that a Cholesky factor of these costs less than a Newton
+ * system of all dofs (Hintermüller, Ito and Kunisch, SIAM J. Optim. 13, 2003). *settled: false where
+ * the set still changes after RECOVERY_SETS rounds. */
+TB_STATIC tb_status recover_by_sets(tb_world *w, const tb_problem *problem, recovery_problem *p,
+                                    tb_solution *solved, bool *settled)
+{
+    const int32_t dofs = problem->number_of_dofs;
+    *settled = false;
+    if (p->number_of_rows > RECOVERY_DENSE_ROWS) return TB_OK;
+    pushing_blocks pushing;
+    tb_real *s = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    if (!s || !take_pushing(w, p, &pushing)) return TB_RESOURCE_EXHAUSTED;
+    bool changes = true;
+    for (int set = 0; set < RECOVERY_SETS && changes; set++) {
+        list_pushing(p, &pushing);
+        tb_problem own = *problem;
+        own.blocks = pushing.blocks;
+        own.compliance = pushing.compliance;
+        own.number_of_blocks = pushing.number_of_blocks;
+        own.number_of_rows = pushing.number_of_rows;
+        if (tb_problem_delassus(&own, pushing.g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        const bool pushed = TB_LEADER && push_rows(p, &pushing, solved->lambda);
+        tb_team_sync();
+        if (!tb_team_any(pushed)) return TB_OK;
+        tb_problem_apply(problem, solved->lambda, s, solved->xi);
+        const bool change = TB_LEADER && change_pushing(p, solved);
+        tb_team_sync();
+        changes = tb_team_any(change);
+    }
+    *settled = !changes;
+    TB_EACH (i, dofs) solved->whitened[i] = (double)s[i];
+    tb_team_sync();
+    return TB_OK;
 }
 
 /* Velocities from whitened ones; a tree's velocities are scaled down together to the largest
@@ -255,6 +373,18 @@ TB_EXTERN void tb_world_move_recovery(const tb_world *world, tb_real *velocity)
 }
 
 #ifndef TB_UNIT_WARP
+TB_STATIC tb_status recover_by_solver(tb_world *w, const tb_problem *problem,
+                                      const recovery_problem *p, tb_solution *solved,
+                                      tb_error *error)
+{
+    tb_solve_options options = w->options->solve;
+    options.maximum_iterations = RECOVERY_ITERATIONS;
+    options.stop = TB_STOP_RESIDUAL;
+    options.warm_start = true;
+    tb_warm_start warm = {.lambda = p->start, .statuses = p->statuses, .scratch = w->arena};
+    return tb_world_run_solver(w, &options, problem, &warm, solved, error);
+}
+
 TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solution,
                                      tb_recovered *recovered, tb_error *error)
 {
@@ -285,12 +415,10 @@ TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solutio
     problem.c = p.c;
     problem.compliance = p.compliance;
     problem.c_squared = asked_squared(&p);
-    tb_solve_options options = w->options->solve;
-    options.maximum_iterations = RECOVERY_ITERATIONS;
-    options.stop = TB_STOP_RESIDUAL;
-    options.warm_start = true;
-    tb_warm_start warm = {.lambda = p.start, .statuses = p.statuses, .scratch = w->arena};
-    const tb_status status = tb_world_run_solver(w, &options, &problem, &warm, &solved, error);
+    bool settled;
+    if (recover_by_sets(w, &problem, &p, &solved, &settled) != TB_OK)
+        return tb_fail_memory(error, 0, "a step's recovery");
+    const tb_status status = settled ? TB_OK : recover_by_solver(w, &problem, &p, &solved, error);
     if (status != TB_OK) return status;
     find_faults(w, &p, &solved, recovered);
     take_velocity(w, solved.whitened, velocity);
