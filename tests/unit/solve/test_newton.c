@@ -488,6 +488,36 @@ START_TEST(auto_sweeps_where_sweeps_will_do)
 }
 END_TEST
 
+/* Rows that all give way, and statuses that follow from c alone, as a recovery knows them: without a
+ * history `auto` makes steps from these statuses and no sweep. Without statuses it begins with
+ * sweeps. */
+START_TEST(auto_begins_with_the_statuses_where_rows_give_way)
+{
+    static double zero[MADE_ROWS];
+    static uint8_t statuses[MADE_BLOCKS];
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        random_of_law(TB_LAW_UNILATERAL, false, seed, true);
+        tb_solve_options options = made_options("sor", 1e-13);
+        made_solve(&made.problem, &options, NULL, &two);
+        TEST_STATUS(two.solution.status, TB_OK, NULL);
+        for (int32_t b = 0; b < made.problem.number_of_blocks; b++)
+            statuses[b] = made.c[made.blocks[b].row] < 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN;
+        options = made_options("auto", 1e-10);
+        options.warm_start = true;
+        const tb_warm_start known = {.lambda = zero, .statuses = statuses};
+        made_solve_warm(&made.problem, &options, known, &one);
+        TEST_STATUS(one.solution.status, TB_OK, NULL);
+        ck_assert_int_eq(one.solution.iterations, one.solution.work.linear_solves);
+        ck_assert_int_le(one.solution.work.linear_solves, 6); /* one run of steps */
+        for (int32_t i = 0; i < made.problem.number_of_rows; i++)
+            TEST_NEAR(one.lambda[i], two.lambda[i], 1e-8);
+        made_solve(&made.problem, &options, NULL, &one);
+        TEST_STATUS(one.solution.status, TB_OK, NULL);
+        ck_assert_int_gt(one.solution.iterations, one.solution.work.linear_solves);
+    }
+}
+END_TEST
+
 /* Four contacts of one body whose normals cancel each other, as of a link that jams, and a start
  * that is far along them: its rounding exceeds the tolerance. */
 START_TEST(a_start_of_impulses_that_cancel_is_given_up)
@@ -568,4 +598,5 @@ TEST_MAIN(a_known_pull_that_does_not_help_is_given_up,
           numbers_that_are_not_finite_diverge_and_nothing_but_zeros_leaves,
           what_cannot_be_reached_is_said_and_costs_no_more_than_allowed, a_solve_is_cancelled,
           bad_options_are_refused_and_empty_problems_solved, auto_sweeps_where_sweeps_will_do,
+          auto_begins_with_the_statuses_where_rows_give_way,
           a_start_of_impulses_that_cancel_is_given_up)

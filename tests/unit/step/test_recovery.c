@@ -192,6 +192,85 @@ START_TEST(a_loop_out_of_reach_is_named)
 }
 END_TEST
 
+/* Stacks of two balls, all of which overlap: few rows are recovered by active sets, more of them by
+ * the step's solver, and a ball rises alike. */
+START_TEST(few_rows_and_many_are_recovered_alike)
+{
+    enum { FEW = 10, MANY = 40, STEPS = 20 }; /* 20 rows and 80 */
+    static const int STACKS[] = {FEW, MANY};
+    static char text[16384];
+    double height[2][STEPS][2];
+    for (int k = 0; k < 2; k++) {
+        int length = snprintf(text, sizeof text, "%s",
+                              "<mujoco><option timestep='.001'/><worldbody>"
+                              "<geom type='plane' size='9 9 1'/>");
+        for (int i = 0; i < STACKS[k]; i++)
+            for (int ball = 0; ball < 2; ball++)
+                length += snprintf(text + length, sizeof text - (size_t)length,
+                                   "<body pos='%d 0 %s'><freejoint/>"
+                                   "<geom size='.1' mass='%d'/></body>",
+                                   i, ball ? ".292" : ".095", 1 + ball);
+        snprintf(text + length, sizeof text - (size_t)length, "</worldbody></mujoco>");
+        run r = begin(text, TB_SCHEME_STEWART_TRINKLE);
+        for (int step = 0; step < STEPS; step++) {
+            go(&r, 1);
+            height[k][step][0] = tb_state_q(r.state)[2];
+            height[k][step][1] = tb_state_q(r.state)[9];
+        }
+        ck_assert_int_eq(r.sum.status, TB_OK);
+        end(&r);
+    }
+    ck_assert(height[0][STEPS - 1][0] > .0999 && height[0][STEPS - 1][1] > .2995);
+    for (int step = 0; step < STEPS; step++)
+        for (int ball = 0; ball < 2; ball++)
+            TEST_NEAR(height[1][step][ball], height[0][step][ball], 1e-9);
+}
+END_TEST
+
+/* A hand on a weld that a mocap body draws, with parts that are fixed to it, over a shelf that is
+ * fixed to the world: loops are closed, the finger's limit and the overlap recovered. A step's
+ * energy is that of the state which it leaves, computed from nothing but the state. */
+START_TEST(poses_at_the_end_of_a_step_are_those_of_its_state)
+{
+    run r = begin(
+        MJCF(
+            "<compiler angle='radian'/><worldbody>"
+            "<body name='shelf' pos='.1 0 .1'><geom type='box' size='.3 .3 .1'/>"
+            "<body name='edge' pos='0 0 .1'><geom type='box' size='.1 .1 .02'/></body></body>"
+            "<body name='way' mocap='true' pos='0 0 .6'/>"
+            "<body name='arm' pos='0 0 .59'><joint type='slide' axis='0 0 1'/>"
+            "<joint axis='0 1 0' springref='.1' stiffness='2'/>"
+            "<geom type='capsule' size='.02' fromto='0 0 0 .2 0 0'/>"
+            "<body name='palm' pos='.2 0 0'><geom type='box' size='.02 .03 .02'/>"
+            "<body name='plate' pos='0 0 -.03' euler='.3 0 0'><geom type='box' size='.01 .01 .01'/>"
+            "<body name='finger' pos='.02 0 -.02'><joint axis='0 1 0' limited='true' "
+            "range='.2 1'/><geom type='capsule' size='.01' fromto='0 0 0 0 0 -.1'/></body>"
+            "</body></body></body>"
+            "<body pos='.1 .2 .29'><freejoint/><geom size='.1' mass='1'/></body></worldbody>"
+            "<equality><connect body1='way' body2='arm' anchor='0 0 0'/></equality>"),
+        TB_SCHEME_STEWART_TRINKLE);
+    tb_step_options still = tb_step_defaults();
+    tb_stepper *stepper;
+    still.report_energy = true;
+    TEST_OK(tb_stepper_create(&still, &stepper, &error), &error);
+    double recovered = 0;
+    for (int i = 0; i < 60; i++) {
+        go(&r, 1);
+        recovered = fmax(recovered, fabs(r.last.energy_recovery));
+        /* the next step of a copy begins with the energy of the state */
+        tb_certificate next;
+        tb_state *copy;
+        TEST_OK(tb_state_fork(r.state, &copy, &error), &error);
+        TEST_OK(tb_step(stepper, copy, 1, &next, &error), &error);
+        TEST_NEAR(next.energy - next.energy_change, r.last.energy, 1e-9);
+        tb_state_destroy(copy);
+    }
+    ck_assert(recovered > 1e-4);
+    tb_stepper_destroy(stepper);
+    end(&r);
+}
+END_TEST
+
 /* Motor, damper and friction each do the work that they do. */
 START_TEST(the_certificate_tells_where_energy_comes_from)
 {
@@ -400,4 +479,5 @@ TEST_MAIN(an_answer_that_misses_its_tolerance_makes_no_energy,
           gaps_that_contradict_each_other_leave_it_in_the_middle,
           a_limit_that_a_weld_violates_is_named,
           a_loop_that_misses_by_nanometers_costs_no_iterations, a_loop_out_of_reach_is_named,
+          few_rows_and_many_are_recovered_alike, poses_at_the_end_of_a_step_are_those_of_its_state,
           the_certificate_tells_where_energy_comes_from)
