@@ -15,10 +15,16 @@ TB_BOTH_PRECISIONS(tb_status, tb_world_step,
                    (tb_state * state, const tb_step_options *options, tb_workspace *workspace,
                     tb_certificate *certificate, tb_error *error))
 
+/* What a thread keeps from step to step. */
+typedef struct cpu_memory {
+    tb_workspace workspace;
+    tb_planar_kept planar;
+} cpu_memory;
+
 typedef struct cpu_context {
     int32_t wanted; /* threads that the options named */
     int32_t threads;
-    tb_workspace *workspaces; /* threads */
+    cpu_memory *memory; /* threads */
     /* of a batch, kept so that a warm one allocates nothing */
     tb_status *statuses; /* capacity: worlds */
     int32_t capacity;
@@ -38,11 +44,12 @@ typedef struct batch {
 static void destroy(void *context)
 {
     cpu_context *c = context;
-    for (int32_t i = 0; i < c->threads && c->workspaces; i++) {
-        tb_arena_destroy(&c->workspaces[i].arena);
-        tb_penalty_destroy(c->workspaces[i].penalty);
+    for (int32_t i = 0; i < c->threads && c->memory; i++) {
+        tb_arena_destroy(&c->memory[i].workspace.arena);
+        tb_penalty_destroy(c->memory[i].workspace.penalty);
+        tb_planar_kept_destroy(&c->memory[i].planar);
     }
-    free(c->workspaces);
+    free(c->memory);
     free(c->statuses);
     free(c->errors);
     free(c->failed);
@@ -56,10 +63,10 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
     c->wanted = options->threads;
     c->threads = tb_parallel_threads(options->threads);
     const size_t threads = (size_t)c->threads;
-    c->workspaces = calloc(threads, sizeof *c->workspaces);
+    c->memory = calloc(threads, sizeof *c->memory);
     c->errors = calloc(threads, sizeof *c->errors);
     c->failed = calloc(threads, sizeof *c->failed);
-    if (!c->workspaces || !c->errors || !c->failed) {
+    if (!c->memory || !c->errors || !c->failed) {
         destroy(c);
         return tb_fail_memory(error, threads * sizeof *c->errors, "the CPU backend");
     }
@@ -67,12 +74,13 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
     return TB_OK;
 }
 
-static tb_status step_once(const tb_step_options *options, tb_state *state, tb_workspace *workspace,
+static tb_status step_once(const tb_step_options *options, tb_state *state, cpu_memory *memory,
                            tb_certificate *certificate, tb_error *error)
 {
+    tb_workspace *workspace = &memory->workspace;
     if (state->soft) return tb_soft_step_state(state, options, workspace, certificate, error);
     if (options->scheme == TB_SCHEME_PLANAR)
-        return tb_planar_step(state, options, workspace, certificate, error);
+        return tb_planar_step(state, options, workspace, &memory->planar, certificate, error);
     if (options->scheme == TB_SCHEME_VOLUME)
         return tb_penalty_step(state, options, workspace, certificate, error);
     return options->precision == TB_FLOAT
@@ -83,15 +91,15 @@ static tb_status step_once(const tb_step_options *options, tb_state *state, tb_w
 /* Applies a course's inputs and records its outputs, step by step; a step that failed for another
  * reason than divergence has no outputs. */
 static tb_status follow(const tb_step_options *options, tb_state *state, const tb_course *course,
-                        tb_workspace *workspace, tb_certificate *merged, tb_error *error)
+                        cpu_memory *memory, tb_certificate *merged, tb_error *error)
 {
     tb_status status = TB_OK;
     for (int32_t i = 0; i < course->steps && status == TB_OK; i++) {
         tb_certificate certificate = {0};
-        tb_arena_reset(&workspace->arena);
-        status = tb_course_apply_inputs(state, course, i, &workspace->arena);
+        tb_arena_reset(&memory->workspace.arena);
+        status = tb_course_apply_inputs(state, course, i, &memory->workspace.arena);
         if (status != TB_OK) return tb_fail_memory(error, 0, "the inputs of a course");
-        status = step_once(options, state, workspace, &certificate, error);
+        status = step_once(options, state, memory, &certificate, error);
         if (status == TB_OK || status == TB_DIVERGED)
             tb_course_record_outputs(state, course, i, &certificate);
         tb_certificate_merge(merged, &certificate);
@@ -99,16 +107,16 @@ static tb_status follow(const tb_step_options *options, tb_state *state, const t
     return status;
 }
 
-static tb_status step_world(const batch *b, int32_t world, tb_workspace *workspace,
+static tb_status step_world(const batch *b, int32_t world, cpu_memory *memory,
                             tb_certificate *merged, tb_error *error)
 {
     tb_state *state = b->states[world];
     tb_status status = TB_OK;
     memset(merged, 0, sizeof *merged);
-    if (b->courses) return follow(b->options, state, &b->courses[world], workspace, merged, error);
+    if (b->courses) return follow(b->options, state, &b->courses[world], memory, merged, error);
     for (int32_t i = 0; i < b->steps && status == TB_OK; i++) {
         tb_certificate certificate;
-        status = step_once(b->options, state, workspace, &certificate, error);
+        status = step_once(b->options, state, memory, &certificate, error);
         tb_certificate_merge(merged, &certificate);
     }
     return status;
@@ -120,7 +128,7 @@ static void run_world(void *context, int32_t i, int32_t thread)
     cpu_context *c = b->context;
     tb_certificate merged;
     tb_error error;
-    c->statuses[i] = step_world(b, i, &c->workspaces[thread], &merged, &error);
+    c->statuses[i] = step_world(b, i, &c->memory[thread], &merged, &error);
     if (b->certificates) b->certificates[i] = merged;
     if (c->statuses[i] == TB_OK) return;
     if (c->failed[thread] >= 0 && c->failed[thread] < i) return;
@@ -133,8 +141,8 @@ static tb_status step_alone(const batch *b, tb_error *error)
 {
     const cpu_context *c = b->context;
     tb_certificate merged;
-    c->workspaces[0].threads = c->threads;
-    const tb_status status = step_world(b, 0, &c->workspaces[0], &merged, error);
+    c->memory[0].workspace.threads = c->threads;
+    const tb_status status = step_world(b, 0, &c->memory[0], &merged, error);
     if (b->certificates) b->certificates[0] = merged;
     return status;
 }
@@ -161,7 +169,7 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
         c->capacity = worlds;
     }
     for (int32_t i = 0; i < c->threads; i++) {
-        c->workspaces[i].threads = 1;
+        c->memory[i].workspace.threads = 1;
         c->failed[i] = -1;
     }
     tb_parallel_for(worlds, 1, c->threads, run_world, &b);
@@ -191,8 +199,9 @@ static void measure(const void *context, tb_stepper_use *use)
 {
     const cpu_context *c = context;
     for (int32_t i = 0; i < c->threads; i++) {
-        use->host_bytes += c->workspaces[i].arena.capacity;
-        use->allocations += c->workspaces[i].arena.allocations;
+        const cpu_memory *m = &c->memory[i];
+        use->host_bytes += m->workspace.arena.capacity + m->planar.arena.capacity;
+        use->allocations += m->workspace.arena.allocations + m->planar.arena.allocations;
     }
 }
 

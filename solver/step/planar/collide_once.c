@@ -12,13 +12,14 @@ static const double SAME_M =
     1e-9; /* separations that count as equal: the first outline's face is kept */
 
 typedef struct outline {
-    const tb_planar_vec *p;
+    const tb_planar_vec *p, *normals; /* corners; of the edge behind each */
     int32_t n;
 } outline;
 
 static outline outline_of(const tb_planar_world *w, int32_t shape)
 {
-    return (outline){w->points + w->shapes[shape].first, w->shapes[shape].count};
+    const tb_planar_shape *s = &w->shapes[shape];
+    return (outline){w->points + s->first, w->normals + s->first, s->count};
 }
 
 static double dot(tb_planar_vec a, tb_planar_vec b)
@@ -36,21 +37,17 @@ static tb_planar_vec plus(tb_planar_vec a, double s, tb_planar_vec b)
     return (tb_planar_vec){a.x + s * b.x, a.y + s * b.y};
 }
 
-static tb_planar_vec face_normal(outline o, int32_t i)
-{
-    const tb_planar_vec e = minus(o.p[(i + 1) % o.n], o.p[i]);
-    const double length = hypot(e.x, e.y);
-    return (tb_planar_vec){e.y / length, -e.x / length};
-}
-
 /* The face of `a` from which `b` is farthest. */
 static double largest_separation(outline a, outline b, int32_t *face)
 {
     double largest = -INFINITY;
     for (int32_t i = 0; i < a.n; i++) {
-        const tb_planar_vec n = face_normal(a, i);
+        const tb_planar_vec n = a.normals[i];
         double least = INFINITY;
-        for (int32_t k = 0; k < b.n; k++) least = fmin(least, dot(n, minus(b.p[k], a.p[i])));
+        for (int32_t k = 0; k < b.n; k++) {
+            const double apart = dot(n, minus(b.p[k], a.p[i]));
+            if (apart < least) least = apart;
+        }
         if (least > largest + SAME_M) {
             largest = least;
             *face = i;
@@ -64,7 +61,7 @@ static int32_t incident_edge(outline o, tb_planar_vec normal)
     int32_t edge = 0;
     double least = INFINITY;
     for (int32_t i = 0; i < o.n; i++) {
-        const double d = dot(face_normal(o, i), normal);
+        const double d = dot(o.normals[i], normal);
         if (d < least - SAME_M) {
             least = d;
             edge = i;
@@ -109,7 +106,7 @@ static int32_t polygon_pair(outline a, outline b, double reach, tb_planar_contac
     if (separation > reach) return 0;
     const outline ref = flipped ? b : a, other = flipped ? a : b;
     if (flipped) face = face_b;
-    const tb_planar_vec n = face_normal(ref, face);
+    const tb_planar_vec n = ref.normals[face];
     const int32_t edge = incident_edge(other, n);
     const tb_planar_vec along = {-n.y, n.x}, start = ref.p[face];
     const double length = dot(along, minus(ref.p[(face + 1) % ref.n], start));
@@ -140,8 +137,8 @@ static int32_t polygon_disc(outline a, tb_planar_vec centre, double radius, doub
                             tb_planar_contact *c)
 {
     int32_t face = 0;
-    const double separation = largest_separation(a, (outline){&centre, 1}, &face);
-    const tb_planar_vec p = a.p[face], q = a.p[(face + 1) % a.n], n = face_normal(a, face);
+    const double separation = largest_separation(a, (outline){&centre, NULL, 1}, &face);
+    const tb_planar_vec p = a.p[face], q = a.p[(face + 1) % a.n], n = a.normals[face];
     const tb_planar_vec along = {-n.y, n.x};
     const double t = dot(along, minus(centre, p)), length = dot(along, minus(q, p));
     double distance = separation;
@@ -259,13 +256,6 @@ typedef struct pair {
     double reach;
 } pair;
 
-static int by_shapes(const void *a, const void *b)
-{
-    const pair *x = a, *y = b;
-    if (x->a != y->a) return x->a < y->a ? -1 : 1;
-    return (x->b > y->b) - (x->b < y->b);
-}
-
 static interval interval_of(const tb_planar_world *w, int32_t i, double dt, double margin)
 {
     const tb_planar_shape *s = &w->shapes[i];
@@ -296,6 +286,48 @@ static bool push(tb_arena *arena, void **items, int32_t count, int32_t *capacity
     return true;
 }
 
+/* Most moves of the insertion sort below, as a multiple of the intervals. */
+enum { MOVES_OF_INTERVAL = 16 };
+
+/* Sorts the intervals, which stand in the order of the last detection. Shapes move little from step
+ * to step, so an insertion sort mostly moves few of them. */
+static void sort_intervals(const tb_planar_world *w, interval *v)
+{
+    const int32_t n = w->number_of_shapes;
+    int64_t left = (int64_t)MOVES_OF_INTERVAL * n;
+    for (int32_t i = 1; i < n && left >= 0; i++) {
+        const interval own = v[i];
+        int32_t k = i;
+        for (; k > 0 && by_lower(&v[k - 1], &own) > 0; k--) v[k] = v[k - 1];
+        v[k] = own;
+        left -= i - k;
+    }
+    if (left < 0) qsort(v, (size_t)n, sizeof *v, by_lower);
+    for (int32_t i = 0; i < n; i++) w->sorted[i] = v[i].shape;
+}
+
+/* Sorts pairs by their shapes: by the first into stretches, in each of which the few second ones are
+ * inserted. */
+static bool sort_pairs(const tb_planar_world *w, tb_arena *arena, pair **pairs, int32_t count)
+{
+    const int32_t n = w->number_of_shapes;
+    const pair *from = *pairs;
+    int32_t *end = TB_ARENA_ZEROED(arena, int32_t, (size_t)n + 2);
+    pair *to = TB_ARENA_ARRAY(arena, pair, count);
+    if (!end || !to) return false;
+    for (int32_t i = 0; i < count; i++) end[from[i].a + 2]++;
+    for (int32_t a = 0; a < n; a++) end[a + 2] += end[a + 1];
+    for (int32_t i = 0; i < count; i++) to[end[from[i].a + 1]++] = from[i];
+    for (int32_t i = 1; i < count; i++) {
+        const pair own = to[i];
+        int32_t k = i;
+        for (; k > 0 && to[k - 1].a == own.a && to[k - 1].b > own.b; k--) to[k] = to[k - 1];
+        to[k] = own;
+    }
+    *pairs = to;
+    return true;
+}
+
 static tb_status find_pairs(const tb_planar_world *w, double dt, double margin, tb_arena *arena,
                             pair **pairs, int32_t *count)
 {
@@ -305,8 +337,8 @@ static tb_status find_pairs(const tb_planar_world *w, double dt, double margin, 
     void *list = NULL;
     *count = 0;
     if (!v) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t i = 0; i < n; i++) v[i] = interval_of(w, i, dt, margin);
-    qsort(v, (size_t)n, sizeof *v, by_lower);
+    for (int32_t i = 0; i < n; i++) v[i] = interval_of(w, w->sorted[i], dt, margin);
+    sort_intervals(w, v);
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = i + 1; k < n && v[k].lower <= v[i].upper; k++) {
             if (v[k].low > v[i].high || v[i].low > v[k].high) continue;
@@ -318,9 +350,8 @@ static tb_status find_pairs(const tb_planar_world *w, double dt, double margin, 
             if (!push(arena, &list, *count, &capacity, sizeof(pair))) return TB_RESOURCE_EXHAUSTED;
             ((pair *)list)[(*count)++] = (pair){a, b, margin + v[i].way + v[k].way};
         }
-    if (*count > 0) qsort(list, (size_t)*count, sizeof(pair), by_shapes);
     *pairs = list;
-    return TB_OK;
+    return *count == 0 || sort_pairs(w, arena, pairs, *count) ? TB_OK : TB_RESOURCE_EXHAUSTED;
 }
 
 enum { PAIRS_AT_ONCE = 64 };

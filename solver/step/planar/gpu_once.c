@@ -15,6 +15,7 @@ typedef struct planar_batch_world {
     tb_state *state;
     const tb_course *course; /* or NULL */
     tb_workspace workspace;
+    tb_planar_kept kept;
     tb_planar_stepping *stepping; /* NULL: it has ended or failed */
     tb_planar_islands *islands;   /* NULL: no contacts */
     int32_t first_island;         /* in the arrays of all worlds */
@@ -53,7 +54,10 @@ typedef struct planar_context {
 static void destroy(void *context)
 {
     planar_context *c = context;
-    for (int32_t i = 0; i < c->capacity; i++) tb_arena_destroy(&c->batch_worlds[i].workspace.arena);
+    for (int32_t i = 0; i < c->capacity; i++) {
+        tb_arena_destroy(&c->batch_worlds[i].workspace.arena);
+        tb_planar_kept_destroy(&c->batch_worlds[i].kept);
+    }
     for (int32_t i = 0; i < c->scratch_capacity; i++) tb_arena_destroy(&c->scratch[i]);
     tb_arena_destroy(&c->arena);
     if (c->card) c->gpu->planar_close(c->card);
@@ -122,8 +126,9 @@ static void measure(const void *context, tb_stepper_use *use)
     use->host_bytes += c->arena.capacity;
     use->allocations += c->arena.allocations;
     for (int32_t i = 0; i < c->capacity; i++) {
-        use->host_bytes += c->batch_worlds[i].workspace.arena.capacity;
-        use->allocations += c->batch_worlds[i].workspace.arena.allocations;
+        const planar_batch_world *g = &c->batch_worlds[i];
+        use->host_bytes += g->workspace.arena.capacity + g->kept.arena.capacity;
+        use->allocations += g->workspace.arena.allocations + g->kept.arena.allocations;
     }
 }
 
@@ -171,7 +176,7 @@ static void begin_world(void *context, int32_t i, int32_t thread)
         return;
     }
     tb_planar_stepping *stepping = NULL;
-    g->status = tb_planar_step_begin(g->state, c->options, &g->workspace, &g->certificate,
+    g->status = tb_planar_step_begin(g->state, c->options, &g->workspace, &g->kept, &g->certificate,
                                      &stepping, &g->error);
     if (g->status == TB_DIVERGED) tb_certificate_merge(&g->merged, &g->certificate);
     if (g->status != TB_OK) return;

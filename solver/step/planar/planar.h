@@ -58,9 +58,21 @@ typedef struct tb_planar_world {
     /* of shapes, about the centre of mass with the body's angle 0; of fixed shapes, in the
      * plane; of a half plane its normal and offset */
     tb_planar_vec *corners;
-    tb_planar_vec *points; /* the same, now */
+    tb_planar_vec *points;  /* the same, now */
+    tb_planar_vec *normals; /* of polygons: outward, of the edge behind each corner, now */
     int32_t number_of_corners;
+    int32_t *sorted; /* shapes in the order of the last detection, where the next sort begins */
 } tb_planar_world;
+
+/* What steps keep of a world from step to step: the model as it was read. Zeroed before the first
+ * step; of one thread at a time. */
+typedef struct tb_planar_kept {
+    tb_arena arena;
+    tb_planar_world world;
+    char sha256[65]; /* of the model that was read, "" for none */
+} tb_planar_kept;
+
+void tb_planar_kept_destroy(tb_planar_kept *kept);
 
 /* One contact point of two shapes. The normal points from A to B: it pushes B away. */
 typedef struct tb_planar_contact {
@@ -77,8 +89,9 @@ enum { TB_PLANAR_MOST_POINTS = 2 };
  * an actuator. From the arena. */
 tb_status tb_planar_read(const tb_model *model, tb_arena *arena, tb_planar_world *world,
                          tb_error *error);
-/* Takes coordinates and velocities of a state; moves the outlines. */
-void tb_planar_place(tb_planar_world *world, const double *q, const double *u);
+/* Takes coordinates and velocities of a state; moves the outlines. On any number of threads (0: all
+ * processors) the same bytes. */
+void tb_planar_place(tb_planar_world *world, const double *q, const double *u, int32_t threads);
 /* The dofs u of a body that moves by its `velocity`. */
 void tb_planar_dofs(const tb_planar_body *body, double *u);
 /* The coordinates q of a body at its `centre` and `angle`. */
@@ -105,14 +118,15 @@ typedef struct tb_planar_solve {
 
 /* One step of one world by TB_SCHEME_PLANAR; the contract of tb_world_step. */
 tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
-                         tb_certificate *certificate, tb_error *error);
+                         tb_planar_kept *kept, tb_certificate *certificate, tb_error *error);
 /* The same in halves, between which all islands of many worlds can be solved at once. `stepping` is
- * in the workspace's arena; its islands are NULL if the world has no contacts. A step whose first
- * half fails has no second. */
+ * in the workspace's arena and uses `kept`; its islands are NULL if the world has no contacts. A step
+ * whose first half fails has no second. */
 typedef struct tb_planar_stepping tb_planar_stepping;
 tb_status tb_planar_step_begin(tb_state *state, const tb_step_options *options,
-                               tb_workspace *workspace, tb_certificate *certificate,
-                               tb_planar_stepping **stepping, tb_error *error);
+                               tb_workspace *workspace, tb_planar_kept *kept,
+                               tb_certificate *certificate, tb_planar_stepping **stepping,
+                               tb_error *error);
 struct tb_planar_islands *tb_planar_step_islands(tb_planar_stepping *stepping);
 tb_status tb_planar_step_end(tb_planar_stepping *stepping, tb_state *state,
                              tb_certificate *certificate, tb_error *error);

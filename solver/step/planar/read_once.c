@@ -1,6 +1,8 @@
 /* Reads a model as a planar world, and refuses other models with the name of the offending part. */
 #include "step/planar/planar.h"
 
+#include "base/parallel.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -349,8 +351,12 @@ tb_status tb_planar_read(const tb_model *model, tb_arena *arena, tb_planar_world
     w->shapes = TB_ARENA_ARRAY(arena, tb_planar_shape, model->number_of_colliding_shapes);
     w->corners = TB_ARENA_ARRAY(arena, tb_planar_vec, corners);
     w->points = TB_ARENA_ARRAY(arena, tb_planar_vec, corners);
-    if (!owner || !scratch || !w->bodies || !w->shapes || !w->corners || !w->points)
+    w->normals = TB_ARENA_ARRAY(arena, tb_planar_vec, corners);
+    w->sorted = TB_ARENA_ARRAY(arena, int32_t, model->number_of_colliding_shapes);
+    if (!owner || !scratch || !w->bodies || !w->shapes || !w->corners || !w->points ||
+        !w->normals || !w->sorted)
         return tb_fail_memory(error, 0, "a planar world");
+    for (int32_t i = 0; i < model->number_of_colliding_shapes; i++) w->sorted[i] = i;
 
     for (int32_t i = 0; i < model->number_of_bodies; i++) {
         const int32_t root = model->bodies[i].fixed_to;
@@ -393,39 +399,71 @@ static void box_around(tb_planar_world *w, tb_planar_shape *s)
     s->half = (tb_planar_vec){(upper.x - lower.x) / 2, (upper.y - lower.y) / 2};
 }
 
-void tb_planar_place(tb_planar_world *w, const double *q, const double *u)
+/* A world that is placed at a state's numbers. */
+typedef struct placement {
+    tb_planar_world *world;
+    const double *q, *u;
+} placement;
+
+enum { PLACED_AT_ONCE = 64 };
+
+static void place_body(void *context, int32_t i, int32_t thread)
 {
-    for (int32_t i = 0; i < w->number_of_bodies; i++) {
-        tb_planar_body *b = &w->bodies[i];
-        const double s0 = displacement(w, b, q, 0), s1 = displacement(w, b, q, 1);
-        b->angle = b->turn * displacement(w, b, q, 2);
-        const double c = cos(b->angle), s = sin(b->angle);
-        const tb_planar_vec lever = {c * b->lever.x - s * b->lever.y,
-                                     s * b->lever.x + c * b->lever.y};
-        b->centre.x = b->anchor.x + b->slides[0][0] * s0 + b->slides[0][1] * s1 + lever.x;
-        b->centre.y = b->anchor.y + b->slides[1][0] * s0 + b->slides[1][1] * s1 + lever.y;
-        const double turn = b->turn * u[b->dof[2]];
-        b->velocity[0] =
-            b->slides[0][0] * u[b->dof[0]] + b->slides[0][1] * u[b->dof[1]] - turn * lever.y;
-        b->velocity[1] =
-            b->slides[1][0] * u[b->dof[0]] + b->slides[1][1] * u[b->dof[1]] + turn * lever.x;
-        b->velocity[2] = turn;
-    }
-    memcpy(w->points, w->corners, (size_t)w->number_of_corners * sizeof *w->points);
-    for (int32_t i = 0; i < w->number_of_shapes; i++) {
-        tb_planar_shape *s = &w->shapes[i];
-        const bool half_plane = s->count == 1 && s->radius == 0;
-        if (s->owner >= 0) {
-            const tb_planar_body *b = &w->bodies[s->owner];
-            const double c = cos(b->angle), sine = sin(b->angle);
-            for (int32_t k = s->first; k < s->first + s->count; k++) {
-                const tb_planar_vec p = w->corners[k];
-                w->points[k].x = b->centre.x + c * p.x - sine * p.y;
-                w->points[k].y = b->centre.y + sine * p.x + c * p.y;
-            }
+    const placement *p = context;
+    const tb_planar_world *w = p->world;
+    const double *u = p->u;
+    tb_planar_body *b = &w->bodies[i];
+    (void)thread;
+    const double s0 = displacement(w, b, p->q, 0), s1 = displacement(w, b, p->q, 1);
+    b->angle = b->turn * displacement(w, b, p->q, 2);
+    const double c = cos(b->angle), s = sin(b->angle);
+    const tb_planar_vec lever = {c * b->lever.x - s * b->lever.y, s * b->lever.x + c * b->lever.y};
+    b->centre.x = b->anchor.x + b->slides[0][0] * s0 + b->slides[0][1] * s1 + lever.x;
+    b->centre.y = b->anchor.y + b->slides[1][0] * s0 + b->slides[1][1] * s1 + lever.y;
+    const double turn = b->turn * u[b->dof[2]];
+    b->velocity[0] =
+        b->slides[0][0] * u[b->dof[0]] + b->slides[0][1] * u[b->dof[1]] - turn * lever.y;
+    b->velocity[1] =
+        b->slides[1][0] * u[b->dof[0]] + b->slides[1][1] * u[b->dof[1]] + turn * lever.x;
+    b->velocity[2] = turn;
+}
+
+static void place_shape(void *context, int32_t i, int32_t thread)
+{
+    const placement *p = context;
+    tb_planar_world *w = p->world;
+    tb_planar_shape *s = &w->shapes[i];
+    tb_planar_vec *points = w->points + s->first;
+    (void)thread;
+    if (s->owner >= 0) {
+        const tb_planar_body *b = &w->bodies[s->owner];
+        const double c = cos(b->angle), sine = sin(b->angle);
+        for (int32_t k = 0; k < s->count; k++) {
+            const tb_planar_vec corner = w->corners[s->first + k];
+            points[k].x = b->centre.x + c * corner.x - sine * corner.y;
+            points[k].y = b->centre.y + sine * corner.x + c * corner.y;
         }
-        if (!half_plane) box_around(w, s);
+    } else {
+        memcpy(points, w->corners + s->first, (size_t)s->count * sizeof *points);
     }
+    if (s->count == 1 && s->radius == 0) { /* a half plane: its offset, and no box */
+        points[1] = w->corners[s->first + 1];
+        return;
+    }
+    box_around(w, s);
+    for (int32_t k = 0; k < s->count && s->count > 1; k++) {
+        const tb_planar_vec from = points[k], to = points[k + 1 < s->count ? k + 1 : 0];
+        const tb_planar_vec edge = {to.x - from.x, to.y - from.y};
+        const double length = hypot(edge.x, edge.y);
+        w->normals[s->first + k] = (tb_planar_vec){edge.y / length, -edge.x / length};
+    }
+}
+
+void tb_planar_place(tb_planar_world *w, const double *q, const double *u, int32_t threads)
+{
+    placement p = {.world = w, .q = q, .u = u};
+    tb_parallel_for(w->number_of_bodies, PLACED_AT_ONCE, threads, place_body, &p);
+    tb_parallel_for(w->number_of_shapes, PLACED_AT_ONCE, threads, place_shape, &p);
 }
 
 /* Slides' coordinates of an in-plane vector. */

@@ -1,6 +1,8 @@
 /* One step of a planar world: contacts of its beginning, one problem, one solve, one way on. */
 #include "step/planar/islands.h"
 
+#include "base/parallel.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +10,8 @@ struct tb_planar_stepping {
     const tb_step_options *options;
     tb_arena *arena;
     double dt;
-    int32_t threads; /* that the solve of one world may use */
+    double horizon;  /* s, in which a gap may close */
+    int32_t threads; /* that the stages of one world may use */
     tb_planar_world world;
     double *free_velocity; /* bodies x 3, after the step if no contact pushed */
     double *scale;         /* bodies x 3: M^-1/2 */
@@ -96,17 +99,20 @@ static double fill(const stepping *s, int32_t body, double sign, tb_planar_vec d
     return speed;
 }
 
-static void add_block(stepping *s, const tb_planar_contact *contact, double horizon)
+/* The side, 0 or 1, whose body has the lower index: its numbers come first. */
+static int first_side(const tb_planar_shape *a, const tb_planar_shape *b)
+{
+    return a->owner >= 0 && (b->owner < 0 || a->owner < b->owner) ? 0 : 1;
+}
+
+/* Appends a contact's block behind the last one. */
+static void add_block(stepping *s, const tb_planar_contact *contact)
 {
     const tb_planar_world *w = &s->world;
     tb_problem *p = &s->problem;
     const tb_planar_shape *a = &w->shapes[contact->a], *b = &w->shapes[contact->b];
     const double mu = friction_of(w->model, a->shape, b->shape);
-    const tb_planar_vec n = contact->normal, t = {n.y, -n.x};
-    const double half = contact->gap / 2;
     const int32_t owner[2] = {a->owner, b->owner};
-    const tb_planar_vec at[2] = {{contact->point.x - half * n.x, contact->point.y - half * n.y},
-                                 {contact->point.x + half * n.x, contact->point.y + half * n.y}};
     tb_block *block = &s->blocks[p->number_of_blocks];
     const tb_block *last = block - 1;
     *block = (tb_block){.law = mu > 0 ? TB_LAW_PLANAR : TB_LAW_UNILATERAL,
@@ -115,23 +121,12 @@ static void add_block(stepping *s, const tb_planar_contact *contact, double hori
                         .mu = mu,
                         .segment = p->number_of_blocks ? last->segment + last->segments : 0,
                         .value = p->number_of_blocks ? last->value + last->rows * last->width : 0};
-    const int first = owner[0] >= 0 && (owner[1] < 0 || owner[0] < owner[1]) ? 0 : 1;
+    const int first = first_side(a, b);
     for (int k = 0; k < 2; k++) {
         const int side = k == 0 ? first : 1 - first;
         if (owner[side] < 0) continue;
         s->segments[block->segment + block->segments++] = (tb_segment){3 * owner[side], 3};
         block->width += 3;
-    }
-    for (int32_t r = 0; r < block->rows; r++) {
-        double *y = s->values + block->value + r * block->width;
-        s->c[block->row + r] = r == 0 ? contact->gap / horizon : 0;
-        for (int k = 0; k < 2; k++) {
-            const int side = k == 0 ? first : 1 - first;
-            if (owner[side] < 0) continue;
-            s->c[block->row + r] +=
-                fill(s, owner[side], side == 0 ? -1 : 1, r == 0 ? n : t, at[side], y);
-            y += 3;
-        }
     }
     p->number_of_blocks++;
     p->number_of_rows += block->rows;
@@ -143,6 +138,35 @@ static double horizon_of(const stepping *s)
     const tb_solve_options *o = &s->options->solve;
     return o->as_listed && strcmp(o->solver, "prox_cuda") == 0 ? 1 : s->dt;
 }
+
+/* Rows and c of contact i, whose block has its place. */
+static void fill_block(void *context, int32_t i, int32_t thread)
+{
+    const stepping *s = context;
+    const tb_planar_contact *contact = &s->contacts[i];
+    const tb_block *block = &s->blocks[i];
+    const tb_planar_shape *a = &s->world.shapes[contact->a], *b = &s->world.shapes[contact->b];
+    const tb_planar_vec n = contact->normal, t = {n.y, -n.x};
+    const double half = contact->gap / 2;
+    const int32_t owner[2] = {a->owner, b->owner};
+    const tb_planar_vec at[2] = {{contact->point.x - half * n.x, contact->point.y - half * n.y},
+                                 {contact->point.x + half * n.x, contact->point.y + half * n.y}};
+    const int first = first_side(a, b);
+    (void)thread;
+    for (int32_t r = 0; r < block->rows; r++) {
+        double *y = s->values + block->value + r * block->width;
+        double *c = &s->c[block->row + r];
+        *c = r == 0 ? contact->gap / s->horizon : 0;
+        for (int k = 0; k < 2; k++) {
+            const int side = k == 0 ? first : 1 - first;
+            if (owner[side] < 0) continue;
+            *c += fill(s, owner[side], side == 0 ? -1 : 1, r == 0 ? n : t, at[side], y);
+            y += 3;
+        }
+    }
+}
+
+enum { CONTACTS_AT_ONCE = 128 };
 
 static tb_status assemble(stepping *s, tb_error *error)
 {
@@ -158,8 +182,9 @@ static tb_status assemble(stepping *s, tb_error *error)
                               .segments = s->segments,
                               .values = s->values,
                               .c = s->c};
-    for (int32_t i = 0; i < s->number_of_contacts; i++)
-        add_block(s, &s->contacts[i], horizon_of(s));
+    for (int32_t i = 0; i < s->number_of_contacts; i++) add_block(s, &s->contacts[i]);
+    s->horizon = horizon_of(s);
+    tb_parallel_for(s->number_of_contacts, CONTACTS_AT_ONCE, s->threads, fill_block, s);
     return TB_OK;
 }
 
@@ -250,31 +275,44 @@ static void to_world(const tb_planar_world *w, tb_planar_vec v, double out[3])
     for (int i = 0; i < 3; i++) out[i] = v.x * w->axis[0][i] + v.y * w->axis[1][i];
 }
 
-static tb_status remember(stepping *s, tb_state *state, tb_error *error)
+/* A step whose contacts a state takes over. */
+typedef struct remembered {
+    const stepping *step;
+    tb_contact_record *records;
+} remembered;
+
+static void remember_contact(void *context, int32_t i, int32_t thread)
+{
+    const remembered *to = context;
+    const stepping *s = to->step;
+    const tb_planar_contact *c = &s->contacts[i];
+    const tb_block *block = &s->blocks[i];
+    tb_contact_record *r = &to->records[i];
+    (void)thread;
+    memset(r, 0, sizeof *r);
+    r->shape_a = s->world.shapes[c->a].shape;
+    r->shape_b = s->world.shapes[c->b].shape;
+    r->feature = c->feature;
+    to_world(&s->world, c->point, r->position);
+    to_world(&s->world, c->normal, r->normal);
+    to_world(&s->world, (tb_planar_vec){c->normal.y, -c->normal.x}, r->tangent1);
+    memcpy(r->tangent2, s->world.normal, sizeof r->tangent2);
+    r->gap = c->gap;
+    r->kind = block->rows > 1 ? TB_CONTACT_COULOMB : TB_CONTACT_FRICTIONLESS;
+    r->status = s->solution.statuses[i];
+    for (int32_t k = 0; k < block->rows; k++) {
+        r->impulse[k] = s->solution.lambda[block->row + k];
+        r->velocity[k] = s->solution.xi[block->row + k];
+    }
+    r->velocity[0] -= c->gap / s->horizon;
+}
+
+static tb_status remember(const stepping *s, tb_state *state, tb_error *error)
 {
     const tb_status status = tb_state_reserve_next(state, s->number_of_contacts);
     if (status != TB_OK) return tb_fail_memory(error, 0, "a step's contacts");
-    for (int32_t i = 0; i < s->number_of_contacts; i++) {
-        const tb_planar_contact *c = &s->contacts[i];
-        const tb_block *block = &s->blocks[i];
-        tb_contact_record *r = &state->next_contacts[i];
-        memset(r, 0, sizeof *r);
-        r->shape_a = s->world.shapes[c->a].shape;
-        r->shape_b = s->world.shapes[c->b].shape;
-        r->feature = c->feature;
-        to_world(&s->world, c->point, r->position);
-        to_world(&s->world, c->normal, r->normal);
-        to_world(&s->world, (tb_planar_vec){c->normal.y, -c->normal.x}, r->tangent1);
-        memcpy(r->tangent2, s->world.normal, sizeof r->tangent2);
-        r->gap = c->gap;
-        r->kind = block->rows > 1 ? TB_CONTACT_COULOMB : TB_CONTACT_FRICTIONLESS;
-        r->status = s->solution.statuses[i];
-        for (int32_t k = 0; k < block->rows; k++) {
-            r->impulse[k] = s->solution.lambda[block->row + k];
-            r->velocity[k] = s->solution.xi[block->row + k];
-        }
-        r->velocity[0] -= c->gap / horizon_of(s);
-    }
+    remembered to = {.step = s, .records = state->next_contacts};
+    tb_parallel_for(s->number_of_contacts, CONTACTS_AT_ONCE, s->threads, remember_contact, &to);
     tb_state_take_next(state, s->number_of_contacts);
     return TB_OK;
 }
@@ -327,21 +365,43 @@ static double contact_work(const stepping *s)
     return work;
 }
 
+void tb_planar_kept_destroy(tb_planar_kept *kept)
+{
+    tb_arena_destroy(&kept->arena);
+    memset(kept, 0, sizeof *kept);
+}
+
+/* The model as a planar world, read once for all steps of it. */
+static tb_status take_world(tb_planar_kept *kept, const tb_model *model, tb_planar_world *world,
+                            tb_error *error)
+{
+    if (!kept->sha256[0] || strcmp(kept->sha256, model->sha256) != 0) {
+        kept->sha256[0] = '\0';
+        tb_arena_reset(&kept->arena);
+        const tb_status status = tb_planar_read(model, &kept->arena, &kept->world, error);
+        if (status != TB_OK) return status;
+        memcpy(kept->sha256, model->sha256, sizeof kept->sha256);
+    }
+    *world = kept->world;
+    world->model = model; /* the one that was read may be gone */
+    return TB_OK;
+}
+
 static tb_status prepare(stepping *s, const tb_state *state, const tb_step_options *options,
-                         tb_workspace *workspace, tb_error *error)
+                         tb_workspace *workspace, tb_planar_kept *kept, tb_error *error)
 {
     memset(s, 0, sizeof *s);
     s->options = options;
     s->arena = &workspace->arena;
     s->threads = workspace->threads;
     s->dt = options->dt > 0 ? options->dt : state->model->dt;
-    tb_status status = tb_planar_read(state->model, s->arena, &s->world, error);
+    tb_status status = take_world(kept, state->model, &s->world, error);
     if (status != TB_OK) return status;
     const size_t dofs = 3 * (size_t)s->world.number_of_bodies;
     s->free_velocity = TB_ARENA_ARRAY(s->arena, double, dofs);
     s->scale = TB_ARENA_ARRAY(s->arena, double, dofs);
     if (!s->free_velocity || !s->scale) return tb_fail_memory(error, 0, "a planar step");
-    tb_planar_place(&s->world, state->q, state->u);
+    tb_planar_place(&s->world, state->q, state->u, s->threads);
     find_free_velocities(s, state);
     for (size_t i = 0; i < dofs; i++)
         if (!isfinite(s->free_velocity[i])) return TB_DIVERGED;
@@ -352,15 +412,16 @@ static tb_status prepare(stepping *s, const tb_state *state, const tb_step_optio
 }
 
 tb_status tb_planar_step_begin(tb_state *state, const tb_step_options *options,
-                               tb_workspace *workspace, tb_certificate *certificate,
-                               tb_planar_stepping **stepping_of, tb_error *error)
+                               tb_workspace *workspace, tb_planar_kept *kept,
+                               tb_certificate *certificate, tb_planar_stepping **stepping_of,
+                               tb_error *error)
 {
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
     tb_arena_reset(&workspace->arena);
     stepping *s = TB_ARENA_ZEROED(&workspace->arena, stepping, 1);
     if (!s) return tb_fail_memory(error, sizeof *s, "a planar step");
-    tb_status status = prepare(s, state, options, workspace, error);
+    tb_status status = prepare(s, state, options, workspace, kept, error);
     if (status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
     if (status != TB_OK) return status;
     memcpy(s->history, state->history, sizeof s->history);
@@ -411,10 +472,11 @@ tb_status tb_planar_step_end(tb_planar_stepping *s, tb_state *state, tb_certific
 }
 
 tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
-                         tb_certificate *certificate, tb_error *error)
+                         tb_planar_kept *kept, tb_certificate *certificate, tb_error *error)
 {
     stepping *s = NULL;
-    tb_status status = tb_planar_step_begin(state, options, workspace, certificate, &s, error);
+    tb_status status =
+        tb_planar_step_begin(state, options, workspace, kept, certificate, &s, error);
     if (status != TB_OK) return status;
     if (tb_planar_step_islands(s))
         status = tb_planar_islands_solve(&s->islands, s->threads, s->arena);
@@ -426,8 +488,13 @@ tb_status tb_planar_export(const tb_state *state, const tb_step_options *options
                            tb_workspace *workspace, const char *path, tb_error *error)
 {
     stepping s;
+    tb_planar_kept kept = {0};
     tb_arena_reset(&workspace->arena);
-    const tb_status status = prepare(&s, state, options, workspace, error);
-    if (status == TB_DIVERGED) return tb_fail(error, status, "the world has diverged");
-    return status == TB_OK ? tb_problem_write(&s.problem, path, error) : status;
+    tb_status status = prepare(&s, state, options, workspace, &kept, error);
+    if (status == TB_DIVERGED)
+        tb_fail(error, status, "the world has diverged");
+    else if (status == TB_OK)
+        status = tb_problem_write(&s.problem, path, error);
+    tb_planar_kept_destroy(&kept);
+    return status;
 }
