@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/failed_world.h"
 #include "penalty/penalty.h"
 #include "step/planar/planar.h"
 #include "step/soft.h"
@@ -181,12 +182,8 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
         first = i;
     }
     if (first < 0) return TB_OK;
-    const tb_status status = c->statuses[c->failed[first]];
-    if (error) {
-        *error = c->errors[first];
-        tb_fail(error, status, "world %d: %s", c->failed[first], c->errors[first].message);
-    }
-    return status;
+    const int32_t world = c->failed[first];
+    return tb_fail_world(error, c->statuses[world], worlds, world, &c->errors[first]);
 }
 
 static bool serves(const void *context, const tb_step_options *options)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/failed_world.h"
 #include "penalty/card/balls.h"
 #include "penalty/penalty_internal.h"
 
@@ -458,9 +459,7 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
     for (int32_t i = 0; i < worlds && status == TB_OK; i++) {
         const ball_world *w = &c->worlds[i];
         status = w->status;
-        if (status == TB_OK || !error) continue;
-        *error = w->error;
-        if (worlds > 1) tb_fail(error, status, "world %d: %s", (int)i, w->error.message);
+        if (status != TB_OK) tb_fail_world(error, status, worlds, i, &w->error);
     }
     return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/failed_world.h"
 #include "solve/planar/betz_batch.h"
 #include "solve/planar/mprgp_run.h"
 #include "step/planar/islands.h"
@@ -445,9 +446,7 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
     for (int32_t i = 0; i < worlds && status == TB_OK; i++) {
         const planar_batch_world *g = &c->batch_worlds[i];
         status = g->status;
-        if (status == TB_OK || !error) continue;
-        *error = g->error;
-        if (worlds > 1) tb_fail(error, status, "world %d: %s", (int)i, g->error.message);
+        if (status != TB_OK) tb_fail_world(error, status, worlds, i, &g->error);
     }
     return status;
 }

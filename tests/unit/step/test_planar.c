@@ -214,6 +214,66 @@ START_TEST(a_snapshot_goes_on_byte_for_byte)
 }
 END_TEST
 
+/* A stepper keeps the world that it read: another model beside it, or one that is gone, changes no
+ * byte. Worlds of a batch trade places, so that the one a place or a thread keeps is the other's. */
+static void step_models_by_turns(tb_backend_choice backend, const char *solver, int32_t most,
+                                 int rounds)
+{
+    static const char *const SCENES[] = {"betz_angle_hexagon_5_mu0.1", "betz_angle_octagon_5_mu0"};
+    enum { MODELS = 2, FALL = 70 };
+    planar alone[MODELS], turn[MODELS];
+    tb_stepper *shared = NULL;
+    for (int i = 0; i < MODELS; i++) {
+        planar *both[] = {&alone[i], &turn[i]};
+        for (int k = 0; k < 2; k++) {
+            *both[k] = open_named(SCENES[i], solver, 1);
+            TEST_OK(tb_step(both[k]->stepper, both[k]->state, FALL, NULL, &error), &error);
+        }
+    }
+    tb_step_options options = tb_stepper_options(alone[0].stepper);
+    options.solve.maximum_iterations = most;
+    for (int i = 0; i < MODELS; i++)
+        TEST_OK(tb_stepper_set_options(alone[i].stepper, &options, &error), &error);
+    options.backend = backend;
+    TEST_OK(tb_stepper_create(&options, &shared, &error), &error);
+    for (int round = 0; round < rounds; round++) {
+        tb_state *worlds[] = {turn[round % MODELS].state, turn[(round + 1) % MODELS].state};
+        TEST_OK(tb_step_batch(shared, worlds, MODELS, 1, NULL, &error), &error);
+        for (int i = 0; i < MODELS; i++) {
+            TEST_OK(tb_step(alone[i].stepper, alone[i].state, 1, NULL, &error), &error);
+            ck_assert_int_gt(tb_state_number_of_contacts(turn[i].state), 4);
+            ck_assert(tb_state_hash(turn[i].state) == tb_state_hash(alone[i].state));
+        }
+    }
+    for (int i = 0; i < MODELS; i++) { /* the same model, read once more */
+        unsigned char *bytes = NULL;
+        size_t size = 0;
+        TEST_OK(tb_step(shared, turn[i].state, 1, NULL, &error), &error);
+        TEST_OK(tb_step(alone[i].stepper, alone[i].state, 1, NULL, &error), &error);
+        TEST_OK(tb_state_snapshot(turn[i].state, &bytes, &size, &error), &error);
+        close_planar(&turn[i]);
+        turn[i] = open_named(SCENES[i], solver, 1);
+        TEST_OK(tb_state_restore(turn[i].state, bytes, size, &error), &error);
+        tb_bytes_destroy(bytes);
+        TEST_OK(tb_step(shared, turn[i].state, 1, NULL, &error), &error);
+        TEST_OK(tb_step(alone[i].stepper, alone[i].state, 1, NULL, &error), &error);
+        ck_assert(tb_state_hash(turn[i].state) == tb_state_hash(alone[i].state));
+    }
+    tb_stepper_destroy(shared);
+    for (int i = 0; i < MODELS; i++) {
+        close_planar(&alone[i]);
+        close_planar(&turn[i]);
+    }
+}
+
+START_TEST(one_stepper_steps_two_models_by_turns)
+{
+    step_models_by_turns(TB_BACKEND_CPU, "newton", 1000, 6);
+    (void)find_card();
+    step_models_by_turns(TB_BACKEND_GPU, "prox_cuda", 2, 2);
+}
+END_TEST
+
 /* Largest difference of a velocity after a step by `solver` from newton's states, in steps that both
  * solve to the tolerance; *steps: how many those are. */
 static double difference_to_newton(const char *scene, const char *solver, int32_t from, int32_t to,
@@ -431,8 +491,8 @@ END_TEST
 TEST_MAIN(boxes_and_discs_come_to_rest_where_they_touch, a_penetration_is_given_back_in_one_step,
           what_is_no_planar_world_is_named, what_a_planar_stepper_cannot_do_is_refused,
           threads_do_not_change_a_byte, a_snapshot_goes_on_byte_for_byte,
-          mprgp_and_newton_find_the_same_velocities, mprgp_solves_friction,
-          the_thesis_stops_by_its_own_test, divergence_halves_omega,
+          one_stepper_steps_two_models_by_turns, mprgp_and_newton_find_the_same_velocities,
+          mprgp_solves_friction, the_thesis_stops_by_its_own_test, divergence_halves_omega,
           an_impulse_limit_restarts_with_half_the_omega,
           card_and_processor_step_planar_worlds_to_the_same_bytes,
           a_card_runs_the_listing_as_it_stands)
