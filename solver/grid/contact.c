@@ -7,7 +7,8 @@
  *
  * Near the edge of a shape with several sides the distance is not linear in a cell, and its sign would round
  * the edge off: there phi is the distance to the side that faces the other body, and the surface is
- * clipped to the inside of the other sides. */
+ * clipped to the inside of the other sides. A box that is no soft body has six such sides, each with
+ * the distance to its own plane: beyond the middle of a thin wall the nearest side is the wrong one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,20 +25,21 @@ static const double SMALLEST_AREA = 0.05;
 static const double LIGHT_MASS = 0.05;
 /* of the smallest spacing: half of the length over which an obstacle's normal is measured */
 static const double NORMAL_STEP = 0.01;
-/* a quadrilateral has one corner more after every clip */
-enum { MOST_CORNERS = 4 + TB_SOFT_SIDES };
+/* the gap, the sides of two shapes that do not face the other, and the back of a box; a quadrilateral has
+ * one corner more after every clip */
+enum { MOST_LIMITS = 2 + 2 * (TB_SOFT_SIDES - 1), MOST_CORNERS = 4 + MOST_LIMITS };
 /* of the cosine between the gradients of two distances: below it, one side faces the other */
 static const double FACING = -0.5;
 
 /* Fields that clip a surface, at the corners of a cell: the gap less the margin; the sides of shapes that
  * end the surface. Each is negative where the surface is. */
 typedef struct limits {
-    double at[TB_SOFT_SIDES][8];
+    double at[MOST_LIMITS][8];
     int count;
 } limits;
 
 typedef struct polygon {
-    double u[MOST_CORNERS][3], limit[TB_SOFT_SIDES][MOST_CORNERS];
+    double u[MOST_CORNERS][3], limit[MOST_LIMITS][MOST_CORNERS];
     int count;
 } polygon;
 
@@ -161,9 +163,39 @@ static double cosine(const tb_soft_world *w, const double p[8], const double q[8
     return pp > 0 && qq > 0 ? pq / sqrt(pp * qq) : 0;
 }
 
+/* `face` of an obstacle that is a box, before any other. *normal: of its side, out of the box; unchanged if no side faces
+ * the body. */
+static void face_of_box(const tb_soft_world *w, const tb_soft_solid *box, const int32_t at[3],
+                        const double other[8], double depth[8], limits *l, tb_vec3 *normal)
+{
+    double side[3][8], least = FACING, sign = 0;
+    int facing = -1;
+    for (int c = 0; c < 8; c++) {
+        double x[3];
+        for (int a = 0; a < 3; a++) x[a] = tb_soft_coordinate(w, a, at[a] + (c >> a & 1));
+        const tb_vec3 local = tb_pose_inverse_point(&box->pose, tb_v3_load(x));
+        side[0][c] = local.x, side[1][c] = local.y, side[2][c] = local.z;
+    }
+    for (int s = 0; s < 3; s++) {
+        const double angle = cosine(w, side[s], other);
+        if (-fabs(angle) < least) least = -fabs(angle), facing = s, sign = angle < 0 ? 1 : -1;
+    }
+    if (facing < 0) return;
+    for (int s = 0; s < 3; s++)
+        for (int c = 0; c < 8; c++) {
+            double *end = l->at[l->count + s] + c;
+            *end = fabs(side[s][c]) - box->size[s];
+            if (s != facing) continue;
+            depth[c] = sign * side[s][c] - box->size[s];
+            *end = -sign * side[s][c] - box->size[s]; /* behind the back */
+        }
+    l->count += 3;
+    *normal = tb_v3(sign * box->pose.rotation.m[facing], sign * box->pose.rotation.m[3 + facing],
+                    sign * box->pose.rotation.m[6 + facing]);
+}
+
 /* Replaces the lengths to a body by those to its side that faces the other one, whose lengths are `other`;
- * its other sides become limits. An obstacle as thin as a cell may have no gradient there: then
- * no side is known to face it, and the lengths stay. */
+ * its other sides become limits. If no side is known to face it, the lengths stay. */
 static void face(const tb_soft_world *w, int32_t who, int32_t n, const double other[8],
                  double depth[8], limits *l)
 {
@@ -185,7 +217,7 @@ static void face(const tb_soft_world *w, int32_t who, int32_t n, const double ot
     memcpy(depth, side[facing], sizeof side[facing]);
     to_lengths(w, depth);
     for (int s = 0; s < sides; s++)
-        if (s != facing && l->count < TB_SOFT_SIDES)
+        if (s != facing && l->count < MOST_LIMITS)
             memcpy(l->at[l->count++], side[s], sizeof side[s]);
 }
 
@@ -294,6 +326,10 @@ static bool touch(const tb_soft_world *w, int32_t a, int32_t b, const int32_t at
     for (int c = 0; c < 8; c++) nearest = tb_min(nearest, da[c] + db[c]);
     if (nearest > margin + h[0] + h[1] + h[2]) return false;
     const double first[8] = {da[0], da[1], da[2], da[3], da[4], da[5], da[6], da[7]};
+    const int32_t obstacle = b - w->scene.number_of_bodies;
+    tb_vec3 normal = tb_v3(0, 0, 0);
+    if (obstacle >= 0 && w->now[obstacle].kind == TB_SOFT_BOX)
+        face_of_box(w, w->now + obstacle, at, first, db, &limit, &normal);
     face(w, a, n, db, da, &limit);
     face(w, b, n, first, db, &limit);
     nearest = 1e300;
@@ -327,9 +363,10 @@ static bool touch(const tb_soft_world *w, int32_t a, int32_t b, const int32_t at
     contact->gap = s.gap / s.area + margin;
     for (int i = 0; i < 3; i++)
         contact->point[i] = tb_soft_coordinate(w, i, at[i]) + s.point[i] / s.area * h[i];
-    const int32_t obstacle = b - w->scene.number_of_bodies;
-    const tb_vec3 normal = obstacle >= 0 ? normal_of(w->now + obstacle, contact->point, least)
-                                         : normal_between(psi, h);
+    if (obstacle < 0)
+        normal = normal_between(psi, h);
+    else if (tb_v3_dot(normal, normal) == 0)
+        normal = normal_of(w->now + obstacle, contact->point, least);
     tb_vec3 t1, t2;
     tb_v3_tangents(normal, &t1, &t2);
     tb_v3_store(contact->normal, normal);

@@ -40,6 +40,7 @@ struct tb_soft_world {
     tb_soft_rigid *rigid;
     int32_t number_of_rigid;
     double coupled_start, coupled_dt; /* s: of the step of the rigid bodies */
+    double last_part;                 /* s: of the one that made rigid[].before; 0: none */
 
     tb_arena step;             /* of one substep */
     tb_arena history;          /* of `contacts` */
@@ -117,6 +118,17 @@ tb_soft_sums tb_soft_momentum_pass(tb_soft_world *w, int32_t body);
 /* Moves X and v of all bodies with v over dt, then measures masses anew. Linear and angular momentum
  * of a body without clamps are conserved. */
 void tb_soft_transport(tb_soft_world *w, int32_t body, double dt, tb_soft_certificate *c);
+
+/* ---- step.c ---- */
+
+/* Number of substeps for the rest of a step, of which `done` are over. FAILED_PRECONDITION: more than the
+ * scene allows; DIVERGED. */
+tb_status tb_soft_count_substeps(tb_soft_world *w, double rest, int32_t done, int32_t *count,
+                                 tb_error *error);
+/* Steps by dt; the certificate begins with smallest_volume 1e300, and tb_soft_finish ends it. */
+tb_status tb_soft_advance(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error);
+/* Energies and momenta at the end. */
+tb_status tb_soft_finish(tb_soft_world *w, tb_soft_certificate *c, tb_error *error);
 
 /* ---- partners.c ---- */
 

@@ -1,8 +1,9 @@
 /* Contact and friction impulses of a substep by staggered projections with SCHURPA (Litven, algorithm
  * 4.2), or on the exact cone.
  *
- * (C) min 1/2 a'H^C a + a'(J'M^-1(f* + T b) + g/dt), a >= 0, with the gap g where it is open: a contact
- *     may close within the substep and no further.
+ * (C) min 1/2 a'H^C a + a'(J'M^-1(f* + T b) + u), a >= 0, with u = g/dt where the gap g is open: a contact
+ *     may close within the substep and no further. Where bodies overlap, u = g/T pushes them apart in
+ *     the time T that a wave of the slower body takes to cross ten cells.
  * (F) min 1/2 b'H^F b + b'T'M^-1(f* + J a), |b1| + |b2| <= mu a a cell; only cells with an impulse take
  *     part: with mu a = 0 the facets are dependent.
  *
@@ -19,6 +20,11 @@
 /* relative to the largest normal impulse: smaller ones count as none */
 static const double SMALLEST_IMPULSE = 1e-12;
 static const double PROGRAM_TOLERANCE = 1e-10;
+/* Overlaps are pushed apart at this part of the speed of waves, times the overlap over the spacing:
+ * a pressure of a tenth of what the overlap would cause as a strain over a cell. */
+static const double PUSH_OF_WAVE_SPEED = 0.1;
+/* the most of an overlap that one substep takes back */
+static const double MOST_PUSH = 0.2;
 
 /* One of the two programs. */
 typedef struct program {
@@ -39,6 +45,7 @@ typedef struct projections {
     int32_t sliding;                   /* cells of that program */
     double *base;                      /* contacts x 3: relative velocities without impulses */
     double *slip;                      /* contacts x 3 */
+    double *gap_velocity;              /* contacts, m/s: u of (C) */
     double *old_impulse, *new_impulse; /* places x 3, of friction */
     tb_soft_certificate *c;
     tb_error *error;
@@ -162,6 +169,21 @@ static tb_status remember(tb_soft_world *w, const tb_soft_contact *contacts, int
 
 /* ---- projections ---- */
 
+/* u of (C) */
+static double gap_velocity(const tb_soft_world *w, const tb_soft_contact *c, double dt)
+{
+    const double *h = w->scene.lattice.spacing, least = tb_min(h[0], tb_min(h[1], h[2]));
+    if (c->gap >= 0) return c->gap / dt;
+    double rate = MOST_PUSH / dt;
+    for (int side = 0; side < 2; side++) {
+        const int32_t who = side == 0 ? c->a : c->b;
+        if (who >= w->scene.number_of_bodies) continue;
+        const double speed = sqrt(w->fields[who].stiffness / w->scene.bodies[who].material.density);
+        rate = tb_min(rate, PUSH_OF_WAVE_SPEED * speed / least);
+    }
+    return c->gap * rate;
+}
+
 /* Relative velocities with the impulses of one kind. */
 static void slip_with(projections *p, bool normal, bool tangential)
 {
@@ -175,7 +197,7 @@ static tb_status solve_normal(projections *p)
     tb_soft_contact *contacts = p->links.contacts;
     slip_with(p, false, true);
     for (int32_t i = 0; i < p->links.count; i++)
-        p->normal.f[i] = p->slip[3 * i] + tb_max(contacts[i].gap, 0.0) / p->dt;
+        p->normal.f[i] = p->slip[3 * i] + p->gap_velocity[i];
     const tb_status status = solve_program(p, &p->normal);
     for (int32_t i = 0; status == TB_OK && i < p->links.count; i++) {
         contacts[i].alpha = tb_max(p->normal.x[i], 0.0);
@@ -294,7 +316,7 @@ static tb_status exact_problem(projections *p, tb_problem *problem)
         b->mu = p->w->scene.options.friction;
         b->segment = segment, b->value = 9 * (int64_t)segment;
         segment += b->segments;
-        c[3 * i] = p->base[3 * i] + tb_max(l->contacts[i].gap, 0.0) / p->dt;
+        c[3 * i] = p->base[3 * i] + p->gap_velocity[i];
         c[3 * i + 1] = p->base[3 * i + 1], c[3 * i + 2] = p->base[3 * i + 2];
     }
     for (int32_t e = 0; e < l->number_of_entries; e++) {
@@ -373,7 +395,7 @@ static double cone_error(projections *p)
         const tb_soft_contact *c = l->contacts + i;
         if (!(diagonal[i] > 0)) continue;
         const double r = 1 / diagonal[i];
-        double x[3] = {c->alpha - r * (p->slip[3 * i] + tb_max(c->gap, 0.0) / p->dt),
+        double x[3] = {c->alpha - r * (p->slip[3 * i] + p->gap_velocity[i]),
                        c->beta[0] - r * p->slip[3 * i + 1], c->beta[1] - r * p->slip[3 * i + 2]};
         tb_prox_coulomb(x, p->w->scene.options.friction);
         const double d[3] = {c->alpha - x[0], c->beta[0] - x[1], c->beta[1] - x[2]};
@@ -470,14 +492,19 @@ tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *c
     if (count > 0) {
         p.base = p.links.slip;
         p.slip = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)count);
+        p.gap_velocity = TB_ARENA_ARRAY(&w->step, double, count);
         p.identity = TB_ARENA_ARRAY(&w->step, int32_t, count);
         p.number = TB_ARENA_ARRAY(&w->step, int32_t, count);
         p.old_impulse = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)p.links.places);
         p.new_impulse = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)p.links.places);
-        if (p.slip == NULL || p.identity == NULL || p.number == NULL || p.old_impulse == NULL ||
-            p.new_impulse == NULL)
+        if (p.slip == NULL || p.gap_velocity == NULL || p.identity == NULL || p.number == NULL ||
+            p.old_impulse == NULL || p.new_impulse == NULL)
             return tb_fail_memory(error, 0, "contacts of a substep");
-        for (int32_t i = 0; i < count; i++) p.identity[i] = i, p.number[i] = -1;
+        for (int32_t i = 0; i < count; i++) {
+            p.identity[i] = i;
+            p.number[i] = -1;
+            p.gap_velocity[i] = gap_velocity(w, contacts + i, dt);
+        }
         p.normal.counts = &c->normal;
         p.tangential.counts = &c->tangential;
         tb_soft_links_slip(w, &p.links, p.base);

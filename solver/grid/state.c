@@ -10,7 +10,7 @@
 #include "grid/grid_internal.h"
 
 enum { HASH = 65, MAGIC = 8 };
-static const char NAME[MAGIC] = "TBSOFT1";
+static const char NAME[MAGIC] = "TBSOFT2";
 
 /* Numbers that a state depends on: grid, bodies, walls and clamps. Options may differ. */
 static tb_status hash_scene(const tb_soft_world *w, char hex[HASH])
@@ -106,6 +106,7 @@ static tb_status pass_world(tb_soft_world *w, stream *s, tb_error *error)
     if (s->bytes == NULL) tb_soft_card_forget(w);
     pass(s, &w->time, sizeof w->time);
     pass(s, &w->last_dt, sizeof w->last_dt);
+    pass(s, &w->last_part, sizeof w->last_part);
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) pass_field(w, w->fields + b, s);
     for (int32_t r = 0; r < w->number_of_rigid; r++)
         pass(s, w->rigid[r].before, sizeof w->rigid[r].before);

@@ -23,9 +23,8 @@ static double wave_step(const tb_soft_world *w, int32_t body)
     return tb_soft_longest_step(rate2, m->damping);
 }
 
-/* Number of substeps for the rest of a step. */
-static tb_status count_substeps(tb_soft_world *w, double rest, int32_t done, int32_t *count,
-                                tb_error *error)
+tb_status tb_soft_count_substeps(tb_soft_world *w, double rest, int32_t done, int32_t *count,
+                                 tb_error *error)
 {
     double most = 1;
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
@@ -162,8 +161,7 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
     return TB_OK;
 }
 
-/* Energies and momenta at the end. */
-static tb_status finish(tb_soft_world *w, tb_soft_certificate *c, tb_error *error)
+tb_status tb_soft_finish(tb_soft_world *w, tb_soft_certificate *c, tb_error *error)
 {
     const tb_status status =
         w->card != NULL ? tb_soft_card_do(w, TB_SOFT_CARD_MEASURE, 0, error) : TB_OK;
@@ -185,30 +183,34 @@ static tb_status finish(tb_soft_world *w, tb_soft_certificate *c, tb_error *erro
     return status;
 }
 
+tb_status tb_soft_advance(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
+{
+    const double start = w->time;
+    int32_t done = 0, count = 1;
+    if (w->failed)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "the world failed inside of a step: restore a state first");
+    tb_status status = tb_soft_card_bring(w, error);
+    while (status == TB_OK && count > 0) {
+        const double rest = start + dt - w->time;
+        status = tb_soft_count_substeps(w, rest, done, &count, error);
+        if (status == TB_OK) status = substep(w, rest / count, c, error);
+        done++;
+        count--;
+    }
+    if (status == TB_OK) w->time = start + dt;
+    return status;
+}
+
 tb_status tb_soft_step(tb_soft_world *w, int32_t steps, tb_soft_certificate *certificate,
                        tb_error *error)
 {
     tb_soft_certificate c = {.smallest_volume = 1e300};
     tb_status status = TB_OK;
-    if (w->failed)
-        return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "the world failed inside of a step: restore a state first");
-    status = tb_soft_card_bring(w, error);
-    if (status != TB_OK) return status;
-    for (int32_t s = 0; status == TB_OK && s < steps; s++) {
-        const double start = w->time, dt = w->scene.options.dt;
-        int32_t done = 0, count = 1;
-        while (status == TB_OK && count > 0) {
-            const double rest = start + dt - w->time;
-            status = count_substeps(w, rest, done, &count, error);
-            if (status == TB_OK) status = substep(w, rest / count, &c, error);
-            done++;
-            count--;
-        }
-        if (status == TB_OK) w->time = start + dt;
-    }
+    for (int32_t s = 0; status == TB_OK && s < steps; s++)
+        status = tb_soft_advance(w, w->scene.options.dt, &c, error);
     tb_error ignored;
-    const tb_status measured = finish(w, &c, status == TB_OK ? error : &ignored);
+    const tb_status measured = tb_soft_finish(w, &c, status == TB_OK ? error : &ignored);
     if (status == TB_OK) status = measured;
     if (certificate != NULL) *certificate = c;
     return status;

@@ -195,6 +195,8 @@ static inline uint32_t tb_course_arrays(const tb_course *course)
 
 /* Whether the numbers are those of the last step: another scheme or device may have made it. */
 bool tb_sleep_is_current(const tb_state *state);
+/* Marks the numbers as those of the last step. */
+void tb_sleep_is_written(tb_state *state);
 bool tb_sleep_is_asleep(const tb_state *state, int32_t tree);
 /* The numbers of a tree: steps for which it has been slow, or below zero where it sleeps; a hash of
  * its inputs; the residual of its last step. */

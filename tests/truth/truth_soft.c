@@ -1,7 +1,7 @@
 /* Eulerian solids (solver/grid) against mechanics: momentum, beams, a bouncing ball, an incline. */
 #include <string.h>
 
-#include "grid/grid.h"
+#include "grid/grid_internal.h"
 #include "common_truth.h"
 
 static tb_error error;
@@ -332,6 +332,92 @@ START_TEST(a_cube_between_rough_plates_agrees_with_a_finer_grid)
 }
 END_TEST
 
+/* ---- a pad on a wall that shakes ---- */
+
+/* Moves the first obstacle by `way` within the next step. */
+static void move_wall(tb_soft_world *w, const double way[3])
+{
+    tb_soft_obstacle *wall = w->scene.obstacles;
+    double place[3];
+    tb_v3_store(place, wall->shape.pose.position);
+    for (int a = 0; a < 3; a++) {
+        const double velocity = way[a] / w->scene.options.dt;
+        place[a] += w->time * (wall->velocity[a] - velocity);
+        wall->velocity[a] = velocity;
+    }
+    wall->shape.pose.position = tb_v3_load(place);
+}
+
+/* Where the material at x was at the start. */
+static tb_vec3 material_at(tb_soft_world *w, const double x[3])
+{
+    const tb_soft_lattice *l = &w->scene.lattice;
+    int32_t at[3];
+    double u[3], X[24], sum[3] = {0};
+    for (int a = 0; a < 3; a++) {
+        u[a] = (x[a] - l->origin[a]) / l->spacing[a];
+        at[a] = (int32_t)floor(u[a]);
+        u[a] -= at[a];
+    }
+    tb_soft_gather(w, w->fields[0].X, tb_soft_node(w, at[0], at[1], at[2]), X);
+    for (int c = 0; c < 8; c++)
+        for (int a = 0; a < 3; a++) sum[a] += tb_soft_shape(c, u) * X[3 * c + a];
+    return tb_v3_load(sum);
+}
+
+static double normal_impulse(tb_soft_world *w)
+{
+    int32_t n;
+    const tb_soft_contact *contacts = tb_soft_world_contacts(w, &n);
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += contacts[i].alpha;
+    return sum / w->last_dt;
+}
+
+/* A pad of 20 x 20 x 10 mm hangs from a clamp, and a wall is pressed into it by 0.5 mm. The wall then
+ * shakes along itself by 0.4 mm, which friction carries: pressure and place stay. */
+START_TEST(a_pad_on_a_shaking_wall_keeps_its_pressure_and_does_not_slip)
+{
+    const double h = 5e-3, height = 2e-3, press = 5e-4, shake = 4e-4, period = 0.02;
+    const int32_t nodes[3] = {15, 15, 14};
+    const double origin[3] = {-0.033, -0.033, -0.025};
+    tb_soft_scene s = scene_of(TB_SOFT_BOX, h, nodes, origin);
+    tb_soft_certificate c, whole = {0};
+    const double size[3] = {0.01, 0.01, 0.005};
+    memcpy(s.bodies[0].shape.size, size, sizeof size);
+    s.bodies[0].shape.pose.position = tb_v3(0, 0, height + size[2]);
+    s.bodies[0].material =
+        (tb_soft_material){.density = 1100, .young = 5e4, .poisson = 0.4, .damping = 2e-4};
+    s.options.friction = 0.7;
+    s.options.dt = 5e-4;
+    s.number_of_clamps = 1;
+    s.clamps[0] = (tb_soft_clamp){.lower = {-1, -1, height + size[2]}, .upper = {1, 1, 1}};
+    add_floor(&s, height);
+    tb_soft_world *w = world_of(&s);
+    for (int i = 0; i < 40; i++) {
+        move_wall(w, (double[3]){0, 0, i < 20 ? press / 20 : 0});
+        TEST_OK(tb_soft_step(w, 1, NULL, &error), &error);
+    }
+    const double under[3] = {0, 0, height + press}, force = normal_impulse(w);
+    const tb_vec3 start = material_at(w, under);
+    for (int i = 0; i < 80; i++) {
+        const double from = shake * sin(2 * 3.14159265358979 * i * s.options.dt / period);
+        const double to = shake * sin(2 * 3.14159265358979 * (i + 1) * s.options.dt / period);
+        move_wall(w, (double[3]){to - from, 0, 0});
+        TEST_OK(tb_soft_step(w, 1, &c, &error), &error);
+        tb_soft_certificate_merge(&whole, &c);
+    }
+    const tb_vec3 slip = tb_v3_sub(material_at(w, under), start);
+    printf("shaken pad: %.3f of %.3f N, slips by %.1f um, overlaps %.1f um\n", normal_impulse(w),
+           force, 1e6 * tb_v3_length(slip), 1e6 * whole.penetration);
+    TEST_OK(whole.status, NULL);
+    TEST_NEAR_RELATIVE(normal_impulse(w), force, 0.05);
+    ck_assert(tb_v3_length(slip) < 1e-5);
+    ck_assert(whole.penetration < 1e-4);
+    tb_soft_world_destroy(w);
+}
+END_TEST
+
 /* A flat block of jelly on an incline down the grid's x, after `steps`. */
 typedef struct slide {
     double place, velocity; /* m, m/s, of the mass centre along the slope */
@@ -414,5 +500,6 @@ TEST_MAIN(a_ball_that_flies_and_turns_keeps_its_momentum,
           a_bar_hangs_longer_by_its_own_weight, a_cantilever_bends_like_timoshenkos,
           a_bouncing_balls_energy_never_grows, a_cube_between_smooth_plates_is_in_uniaxial_stress,
           a_cube_between_rough_plates_agrees_with_a_finer_grid,
+          a_pad_on_a_shaking_wall_keeps_its_pressure_and_does_not_slip,
           a_block_of_jelly_sticks_below_the_angle_of_friction_and_slides_above,
           direct_gives_what_schurpa_gives_and_the_exact_cone_is_met_by_newton)

@@ -20,6 +20,11 @@ bool tb_sleep_is_current(const tb_state *state)
     return state->sleep[WRITTEN_AFTER] == (double)state->steps + 1;
 }
 
+void tb_sleep_is_written(tb_state *state)
+{
+    state->sleep[WRITTEN_AFTER] = (double)state->steps + 1;
+}
+
 bool tb_sleep_is_asleep(const tb_state *state, int32_t tree)
 {
     return tb_sleep_of(state, tree)->slow_steps < 0;
@@ -99,7 +104,7 @@ bool tb_sleep_is_still(const tb_state *state, int32_t kinematic)
 
 static void stamp(tb_state *s)
 {
-    s->sleep[WRITTEN_AFTER] = (double)s->steps + 1;
+    tb_sleep_is_written(s);
     for (int32_t k = 0; k < s->model->number_of_kinematic_bodies; k++)
         *hash_of_kinematic(s, k) = place_of(s, k);
 }

@@ -452,6 +452,48 @@ tb_status tb_state_fork_rigid(const tb_state *state, tb_state **fork, tb_error *
     return TB_OK;
 }
 
+void tb_state_put_back_rigid(tb_state *state, tb_state *fork)
+{
+    tb_contact_record *contacts = state->contacts;
+    const int32_t count = state->number_of_contacts, capacity = state->contact_capacity;
+    memcpy(state->numbers, fork->numbers, state->number_of_numbers * sizeof(double));
+    state->contacts = fork->contacts;
+    state->number_of_contacts = fork->number_of_contacts;
+    state->contact_capacity = fork->contact_capacity;
+    state->time = fork->time;
+    state->steps = fork->steps;
+    state->status = fork->status;
+    state->certificate = fork->certificate;
+    fork->contacts = contacts;
+    fork->number_of_contacts = count;
+    fork->contact_capacity = capacity;
+}
+
+tb_status tb_state_scale_impulses(tb_state *state, double factor)
+{
+    const int32_t count = state->number_of_contacts;
+    const size_t rows = (size_t)tb_row_memory_layout(state->model).total;
+    if (tb_state_reserve_next(state, count) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < count; i++) {
+        tb_contact_record *c = state->next_contacts + i;
+        *c = state->contacts[i];
+        for (size_t k = 0; k < sizeof c->impulse / sizeof *c->impulse; k++) c->impulse[k] *= factor;
+    }
+    tb_state_take_next(state, count);
+    for (size_t r = 0; r < rows; r++) state->row_impulses[r] *= factor;
+    return TB_OK;
+}
+
+void tb_state_count_one_step(tb_state *state, const tb_state *before, double time)
+{
+    const tb_model *m = state->model;
+    const bool current = m->number_of_sleep_numbers > 0 && tb_sleep_is_current(state);
+    state->steps = before->steps + 1;
+    state->time = time;
+    if (current) tb_sleep_is_written(state);
+    memcpy(state->past_u, before->u, (size_t)m->number_of_past_velocities * sizeof(double));
+}
+
 tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
 {
     tb_status status = tb_state_fork_rigid(state, fork, error);
