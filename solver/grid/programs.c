@@ -140,17 +140,32 @@ static void close_program(program *q)
 
 /* ---- working sets ---- */
 
+/* a bit of `active`, until the first working set is complete: a cell that was not in contact */
+static const uint8_t IS_NEW = 1u << 7;
+
 /* Contacts that were there in the last substep start from its impulses and sets. */
 static void recall(const tb_soft_world *w, tb_soft_contact *contacts, int32_t count)
 {
     int32_t old = 0;
     for (int32_t i = 0; i < count; i++) {
         while (old < w->number_of_contacts && w->contacts[old].key < contacts[i].key) old++;
-        if (old == w->number_of_contacts || w->contacts[old].key != contacts[i].key) continue;
+        if (old == w->number_of_contacts || w->contacts[old].key != contacts[i].key) {
+            contacts[i].active = IS_NEW;
+            continue;
+        }
         contacts[i].alpha = w->contacts[old].alpha;
         contacts[i].beta[0] = w->contacts[old].beta[0];
         contacts[i].beta[1] = w->contacts[old].beta[1];
         contacts[i].active = w->contacts[old].active;
+    }
+}
+
+/* New cells: those that open without impulses begin without one. */
+static void expect(projections *p)
+{
+    for (int32_t i = 0; i < p->links.count; i++) {
+        tb_soft_contact *c = p->links.contacts + i;
+        if (c->active == IS_NEW) c->active = p->base[3 * i] + p->gap_velocity[i] > 0;
     }
 }
 
@@ -508,6 +523,7 @@ tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *c
         p.normal.counts = &c->normal;
         p.tangential.counts = &c->tangential;
         tb_soft_links_slip(w, &p.links, p.base);
+        expect(&p);
         status = w->scene.options.contact == TB_SOFT_NEWTON ? solve_exactly(&p) : project(&p);
         if (status != TB_OK) return status;
         c->cone_error = tb_max(c->cone_error, cone_error(&p));
