@@ -2,8 +2,9 @@
  * 4.2), or on the exact cone.
  *
  * (C) min 1/2 a'H^C a + a'(J'M^-1(f* + T b) + u), a >= 0, with u = g/dt where the gap g is open: a contact
- *     may close within the substep and no further. Where bodies overlap, u = g/T pushes them apart in
- *     the time T that a wave of the slower body takes to cross ten cells.
+ *     may close within the substep and no further. Where bodies overlap by more than a hundredth of a
+ *     cell, u = g/T pushes them apart in the time T that a wave of the slower body takes to cross ten
+ *     cells.
  * (F) min 1/2 b'H^F b + b'T'M^-1(f* + J a), |b1| + |b2| <= mu a a cell; only cells with an impulse take
  *     part: with mu a = 0 the facets are dependent.
  *
@@ -23,6 +24,9 @@ static const double PROGRAM_TOLERANCE = 1e-10;
 /* Overlaps are pushed apart at this part of the speed of waves, times the overlap over the spacing:
  * a pressure of a tenth of what the overlap would cause as a strain over a cell. */
 static const double PUSH_OF_WAVE_SPEED = 0.1;
+/* Of the smallest spacing: overlaps up to it stay. Without it the surface of a body that rests on a plane
+ * of nodes would change from the cells above the plane to those below and back. */
+static const double OVERLAP_SLOP = 0.01;
 /* the most of an overlap that one substep takes back */
 static const double MOST_PUSH = 0.2;
 
@@ -196,7 +200,7 @@ static double gap_velocity(const tb_soft_world *w, const tb_soft_contact *c, dou
         const double speed = sqrt(w->fields[who].stiffness / w->scene.bodies[who].material.density);
         rate = tb_min(rate, PUSH_OF_WAVE_SPEED * speed / least);
     }
-    return c->gap * rate;
+    return tb_min(c->gap + OVERLAP_SLOP * least, 0.0) * rate;
 }
 
 /* Relative velocities with the impulses of one kind. */

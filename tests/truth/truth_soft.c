@@ -469,10 +469,10 @@ static slide slide_down(double degrees, int32_t steps, tb_soft_contact_method me
 START_TEST(a_block_of_jelly_sticks_below_the_angle_of_friction_and_slides_above)
 {
     const double degree = 3.14159265358979 / 180;
-    const slide sticks = slide_down(22, 240, TB_SOFT_SCHURPA); /* atan 0.5 is 26.6 degrees */
+    const slide sticks = slide_down(22, 500, TB_SOFT_SCHURPA); /* atan 0.5 is 26.6 degrees */
     TEST_OK(sticks.whole.status, NULL);
-    TEST_NEAR(sticks.moved, 0, 2e-3);
-    TEST_NEAR(sticks.velocity, 0, 0.01);
+    TEST_NEAR(sticks.moved, 0, 5e-5); /* the last of its swing */
+    TEST_NEAR(sticks.velocity, 0, 5e-5);
     TEST_NEAR(sticks.ratio, tan(22 * degree), 0.02);
     const slide slides = slide_down(35, 120, TB_SOFT_SCHURPA);
     TEST_OK(slides.whole.status, NULL);
