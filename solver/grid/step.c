@@ -163,8 +163,9 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
 
 tb_status tb_soft_finish(tb_soft_world *w, tb_soft_certificate *c, tb_error *error)
 {
-    const tb_status status =
-        w->card != NULL ? tb_soft_card_do(w, TB_SOFT_CARD_MEASURE, 0, error) : TB_OK;
+    tb_status status = tb_soft_card_bring(w, error);
+    if (status == TB_OK && w->card != NULL)
+        status = tb_soft_card_do(w, TB_SOFT_CARD_MEASURE, 0, error);
     c->time = w->time;
     c->contacts = w->number_of_contacts;
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
@@ -183,14 +184,19 @@ tb_status tb_soft_finish(tb_soft_world *w, tb_soft_certificate *c, tb_error *err
     return status;
 }
 
+static tb_status check_whole(const tb_soft_world *w, tb_error *error)
+{
+    if (!w->failed) return TB_OK;
+    return tb_fail(error, TB_FAILED_PRECONDITION,
+                   "the world failed inside of a step: restore a state first");
+}
+
 tb_status tb_soft_advance(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
 {
     const double start = w->time;
     int32_t done = 0, count = 1;
-    if (w->failed)
-        return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "the world failed inside of a step: restore a state first");
-    tb_status status = tb_soft_card_bring(w, error);
+    tb_status status = check_whole(w, error);
+    if (status == TB_OK) status = tb_soft_card_bring(w, error);
     while (status == TB_OK && count > 0) {
         const double rest = start + dt - w->time;
         status = tb_soft_count_substeps(w, rest, done, &count, error);
@@ -206,7 +212,8 @@ tb_status tb_soft_step(tb_soft_world *w, int32_t steps, tb_soft_certificate *cer
                        tb_error *error)
 {
     tb_soft_certificate c = {.smallest_volume = 1e300};
-    tb_status status = TB_OK;
+    tb_status status = check_whole(w, error);
+    if (status != TB_OK) return status;
     for (int32_t s = 0; status == TB_OK && s < steps; s++)
         status = tb_soft_advance(w, w->scene.options.dt, &c, error);
     tb_error ignored;
