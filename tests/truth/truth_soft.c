@@ -407,12 +407,13 @@ START_TEST(a_pad_on_a_shaking_wall_keeps_its_pressure_and_does_not_slip)
         TEST_OK(tb_soft_step(w, 1, &c, &error), &error);
         tb_soft_certificate_merge(&whole, &c);
     }
-    const tb_vec3 slip = tb_v3_sub(material_at(w, under), start);
+    const tb_vec3 way = tb_v3_sub(material_at(w, under), start);
+    const double slip = hypot(way.x, way.y);
     printf("shaken pad: %.3f of %.3f N, slips by %.1f um, overlaps %.1f um\n", normal_impulse(w),
-           force, 1e6 * tb_v3_length(slip), 1e6 * whole.penetration);
+           force, 1e6 * slip, 1e6 * whole.penetration);
     TEST_OK(whole.status, NULL);
     TEST_NEAR_RELATIVE(normal_impulse(w), force, 0.05);
-    ck_assert(tb_v3_length(slip) < 1e-5);
+    ck_assert(slip < 1e-5);
     ck_assert(whole.penetration < 1e-4);
     tb_soft_world_destroy(w);
 }
