@@ -144,16 +144,21 @@ static bool cut(builder *b, const surface_cell *c, const int corner[4], double p
     return add_triangle(b, x, x + 1, x + 2, outward, pressure);
 }
 
-/* Contact pressure (Pa) on a body in a cell, of the last substep. */
+/* Contact pressure (Pa) on a body in a cell, of the last substep: all impulses over the surface, which
+ * pieces of several obstacles share, up to a section of the cell. */
 static double pressure_in(const tb_soft_world *w, int32_t body, int32_t cell)
 {
-    double sum = 0;
+    const double *h = w->scene.lattice.spacing;
+    const double section = tb_soft_cell_volume(w) / tb_min(h[0], tb_min(h[1], h[2]));
+    double impulse = 0, area = 0, largest = 0;
     for (int32_t i = 0; i < w->number_of_contacts; i++) {
         const tb_soft_contact *c = w->contacts + i;
-        if (c->cell == cell && (c->a == body || c->b == body) && w->last_dt > 0)
-            sum += c->alpha / (c->area * w->last_dt);
+        if (c->cell != cell || (c->a != body && c->b != body)) continue;
+        impulse += c->alpha;
+        area += c->area;
+        largest = tb_max(largest, c->area);
     }
-    return sum;
+    return impulse > 0 ? impulse / (tb_min(area, tb_max(largest, section)) * w->last_dt) : 0;
 }
 
 tb_status tb_soft_world_surface(tb_soft_world *w, int32_t body, tb_soft_surface *surface,
