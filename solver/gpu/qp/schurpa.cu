@@ -112,8 +112,9 @@ TB_CARD_LARGE void begin_sets(const card *c)
     }
 }
 
-/* With K0 factored already: its solution for this f and b, and the border for this set, if it
- * fits. Ends with a barrier. */
+/* With K0 factored already: its solution v for this f and b, and the border for this set, if it
+ * fits. The kept columns' products with v are those of the last f and b, so they are formed anew
+ * here: a set that needs no fresh column forms none later. */
 TB_CARD_LARGE void solve_again(const card *c, void *memory)
 {
     card_control *k = c->control;
@@ -126,7 +127,9 @@ TB_CARD_LARGE void solve_again(const card *c, void *memory)
     const band_shape s = k->shape;
     place_base(c);
     meet_all(c);
-    if (k->action == ACT_MOVE) solve_base(c, &s, memory);
+    if (k->action != ACT_MOVE) return;
+    solve_base(c, &s, memory);
+    multiply_columns(c, &s, k->slots, 0);
 }
 
 /* Scales of the numbers, by block 0. */

@@ -230,6 +230,46 @@ START_TEST(solves_in_a_row_need_one_factorization)
 }
 END_TEST
 
+/* Twice the force doubles the solution and keeps its set, whose columns are all there: one system is
+ * solved, with one right-hand side. Some of the first set's bounds are left on the way. */
+START_TEST(another_force_with_the_same_columns_is_one_system)
+{
+    tb_error error;
+    for (int kind = LOWER_BOUNDS; kind <= FACETS; kind += FACETS - LOWER_BOUNDS) {
+        trial t = open_trial(60, 8, 8, kind);
+        const tb_qp_options options = options_of(TB_QP_SCHURPA, TB_DOUBLE, TB_BACKEND_GPU);
+        tb_qp_solver *solver = NULL;
+        TEST_OK(tb_qp_solver_open(&t.g.program, &options, &solver, &error), &error);
+        solved a = solve_with(&t.g, solver, t.start, NULL);
+        memcpy(t.start, a.active, t.constraints);
+        int32_t bound = 0;
+        for (size_t i = 0; i < t.constraints && bound < 10; i++) {
+            bound += !t.start[i];
+            t.start[i] = 1;
+        }
+        ck_assert_int_eq(bound, 10);
+        tb_qp_solver_forget(solver);
+        solved b = solve_with(&t.g, solver, t.start, NULL);
+        ck_assert_mem_eq(a.active, b.active, t.constraints);
+        ck_assert_int_gt(b.result.largest_border, 0);
+        memcpy(t.start, b.active, t.constraints);
+        for (int32_t j = 0; j < t.g.program.n; j++) t.g.f[j] *= 2;
+        for (int32_t i = 0; i < t.g.program.constraints; i++) t.g.b[i] *= 2;
+        solved c = solve_with(&t.g, solver, t.start, NULL);
+        ck_assert_int_eq(c.result.status, TB_OK);
+        ck_assert_int_eq(c.result.iterations, 1);
+        ck_assert_int_eq(c.result.solves, 1);
+        ck_assert_mem_eq(a.active, c.active, t.constraints);
+        ck_assert(kkt_of(&t.g, &c) <= TOLERANCE[TB_DOUBLE]);
+        free_solved(&a);
+        free_solved(&b);
+        free_solved(&c);
+        tb_qp_solver_close(solver);
+        close_trial(&t);
+    }
+}
+END_TEST
+
 /* a border that has no room, solves that are used up: K0 is factored again, and said to be */
 START_TEST(what_is_kept_goes_when_it_no_longer_serves)
 {
@@ -302,4 +342,5 @@ TEST_MAIN(programs_from_a_cold_start_end_in_the_sets_of_the_processor,
           a_good_start_needs_one_factorization_and_few_batches,
           small_borders_reset_and_change_nothing_else,
           equalities_hold_and_no_constraints_are_one_system, solves_in_a_row_need_one_factorization,
+          another_force_with_the_same_columns_is_one_system,
           what_is_kept_goes_when_it_no_longer_serves, what_a_card_does_not_take_is_said)
