@@ -570,8 +570,8 @@ static tb_status fill_growth(const thesis_options *o, thesis_table *t, tb_error 
 {
     static const struct {
         const char *name, *unit, *panel;
-    } columns[GROWTH_COLUMNS] = {{"processor", "ms", "a substep"},
-                                 {"card", "ms", "a substep"},
+    } columns[GROWTH_COLUMNS] = {{"processor_substep", "ms", "a substep"},
+                                 {"card_substep", "ms", "a substep"},
                                  {"floor", "MB", "bytes of a substep at least"},
                                  {"processor_rate", "GB/s", "floor over time"},
                                  {"card_rate", "GB/s", "floor over time"},
