@@ -145,6 +145,15 @@ tb_status tb_fail_memory(tb_error *error, size_t bytes, const char *what)
     return tb_fail(error, TB_RESOURCE_EXHAUSTED, "out of memory: %zu bytes for %s", bytes, what);
 }
 
+tb_status tb_fail_world(tb_error *error, tb_status status, int32_t worlds, int32_t world,
+                        const tb_error *own)
+{
+    if (error == NULL) return status;
+    if (worlds > 1) return tb_fail(error, status, "world %d: %s", (int)world, own->message);
+    *error = *own;
+    return status;
+}
+
 void tb_log_write(const tb_log *log, tb_log_level level, const char *format, ...)
 {
     if (log == NULL || log->function == NULL) return;

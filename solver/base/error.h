@@ -46,6 +46,11 @@ tb_status tb_fail_file(tb_error *error, tb_status status, const char *file, int 
  * purpose. */
 tb_status tb_fail_memory(tb_error *error, size_t bytes, const char *what);
 
+/* The error of a batch, of which one world failed: takes over the world's own error, named by the
+ * world's index where the batch has several. */
+tb_status tb_fail_world(tb_error *error, tb_status status, int32_t worlds, int32_t world,
+                        const tb_error *own);
+
 /* Sends one line to the hook; a zeroed hook is silent. */
 void tb_log_write(const tb_log *log, tb_log_level level, const char *format, ...) TB_PRINTF(3, 4);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/failed_world.h"
+#include "base/error.h"
 #include "penalty/penalty.h"
 #include "step/planar/planar.h"
 #include "step/soft.h"

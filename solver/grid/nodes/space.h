@@ -4,6 +4,8 @@
 #ifndef TB_SOFT_SPACE_H
 #define TB_SOFT_SPACE_H
 
+#include <stdbool.h>
+
 #include "grid/cell.h"
 #include "grid/material.h"
 #include "grid/shape.h"

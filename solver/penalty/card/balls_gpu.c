@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/failed_world.h"
+#include "base/error.h"
 #include "penalty/card/balls.h"
 #include "penalty/penalty_internal.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/failed_world.h"
+#include "base/error.h"
 #include "solve/planar/betz_batch.h"
 #include "solve/planar/mprgp_run.h"
 #include "step/planar/islands.h"
