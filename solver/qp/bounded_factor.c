@@ -161,8 +161,6 @@ TB_EXTERN bool tb_bounded_factor(tb_bounded *b, tb_bounded_result *result)
     b->factored = false;
     result->factorizations++;
     bounded_list_free(b);
-    const size_t numbers = (size_t)b->frees * (size_t)b->frees;
-    b->root = b->fast && numbers <= b->fast_room ? b->fast : b->afar;
     bounded_gather_free(b);
     if (!bounded_cholesky(b)) return false;
     invert_factor(b);

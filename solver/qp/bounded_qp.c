@@ -39,7 +39,7 @@ TB_EXTERN tb_status tb_bounded_begin(tb_bounded *b, tb_arena *arena)
     const size_t limit = (size_t)b->limit;
     b->free = TB_ARENA_ARRAY(arena, int32_t, n);
     b->place = TB_ARENA_ARRAY(arena, int32_t, n);
-    b->afar = b->root = TB_ARENA_ARRAY(arena, tb_real, n * n);
+    b->root = TB_ARENA_ARRAY(arena, tb_real, n * n);
     b->pivots = TB_ARENA_ARRAY(arena, tb_real, n);
     b->changed = TB_ARENA_ARRAY(arena, int32_t, limit);
     b->slot = TB_ARENA_ARRAY(arena, int32_t, n);
@@ -61,14 +61,6 @@ TB_EXTERN tb_status tb_bounded_begin(tb_bounded *b, tb_arena *arena)
                    b->force && b->own && b->half && b->step && b->along
                ? TB_OK
                : TB_RESOURCE_EXHAUSTED;
-}
-
-TB_EXTERN size_t tb_bounded_lend(tb_bounded *b, tb_real *fast, size_t room)
-{
-    const size_t most = (size_t)b->n * (size_t)b->n;
-    b->fast = fast;
-    b->fast_room = room < most ? room : most;
-    return b->fast_room;
 }
 
 /* ---- the answer of a set ---- */

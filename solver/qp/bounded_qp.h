@@ -63,15 +63,12 @@ typedef struct tb_bounded {
 
     /* the factored set */
     bool factored;
-    int32_t frees;    /* free variables */
-    int32_t *free;    /* their indices, ascending */
-    int32_t *place;   /* n: position among them, or -1 */
-    tb_real *root;    /* frees x frees: L^-1 below the diagonal, its transpose above */
-    tb_real *afar;    /* n x n, of the arena */
-    tb_real *fast;    /* fast memory, while it fits there */
-    size_t fast_room; /* numbers */
-    tb_real *pivots;  /* frees: 1 / L_jj */
-    int32_t used;     /* right-hand sides since then */
+    int32_t frees;   /* free variables */
+    int32_t *free;   /* their indices, ascending */
+    int32_t *place;  /* n: position among them, or -1 */
+    tb_real *root;   /* n x n; frees x frees: L^-1 below the diagonal, its transpose above */
+    tb_real *pivots; /* frees: 1 / L_jj */
+    int32_t used;    /* right-hand sides since then */
 
     /* the border: a slot for each variable that differs */
     int32_t limit, changes;
@@ -97,11 +94,6 @@ TB_EXTERN tb_status tb_bounded_take(tb_bounded *b, int32_t n, bool with_h, tb_ar
 /* Takes the others. */
 #define tb_bounded_begin TB_SYMBOL(tb_bounded_begin)
 TB_EXTERN tb_status tb_bounded_begin(tb_bounded *b, tb_arena *arena);
-
-/* Lends the program `room` numbers of a team's fast memory (base/team.h) for the coming factors;
- * NULL: none. Returns the most that the program takes; numbers behind these are free. */
-#define tb_bounded_lend TB_SYMBOL(tb_bounded_lend)
-TB_EXTERN size_t tb_bounded_lend(tb_bounded *b, tb_real *fast, size_t room);
 
 /* Solves. FAILED_PRECONDITION where H is not definite to working precision; CANCELLED, where
  * `cancelled` says so between systems (on processors; NULL: never). */

@@ -122,7 +122,7 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL);
     if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
     tb_gpu_choose_lanes(&b->settings, b->processors, l);
-    tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
+    tb_gpu_choose_fast(dofs, call->single ? sizeof(float) : sizeof(double), l);
     tb_status status = reserve_arenas(p, error);
     tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);

@@ -41,10 +41,7 @@ enum {
     OVERLAP_OF_LONG = 2,
     OVERLAP_OF_SHORT = 4,
     /* Bytes of shared memory for a world's factor. More shared memory takes too much from the cache. */
-    FAST_OF_A_WORLD = 2 << 10,
-    /* The same for staggered projections. All worlds would get it, and their factors, squares of the
-     * number of contacts, are too large for it. */
-    FAST_OF_STAGGERED = 0
+    FAST_OF_A_WORLD = 2 << 10
 };
 
 /* ---- from the environment ---- */
@@ -77,12 +74,8 @@ static void read_lanes(int32_t lanes[TB_GPU_KERNELS])
 tb_gpu_settings tb_gpu_settings_read(void)
 {
     tb_gpu_settings s = {.overlap = setting("TRIBO_GPU_OVERLAP", -1, INT32_MAX),
-                         .groups = setting("TRIBO_GPU_GROUPS", 0, TB_GPU_GROUPS),
                          .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX),
-                         .warp = setting("TRIBO_GPU_WARP", WARP_IN_FLOAT, WARP_IN_DOUBLE_TOO),
-                         .fast = setting("TRIBO_GPU_FAST", FAST_OF_A_WORLD, INT32_MAX),
-                         .fast_staggered =
-                             setting("TRIBO_GPU_FAST_STAGGERED", FAST_OF_STAGGERED, 1 << 20)};
+                         .warp = setting("TRIBO_GPU_WARP", WARP_IN_FLOAT, WARP_IN_DOUBLE_TOO)};
     read_lanes(s.lanes);
     return s;
 }
@@ -147,18 +140,12 @@ void tb_gpu_choose_warp(tb_gpu_launch *launch)
     for (int part = 0; part < TB_GPU_KERNELS; part++) launch->lanes[part] = TB_GPU_BLOCK_THREADS;
 }
 
-void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
-                        tb_gpu_launch *launch)
+void tb_gpu_choose_fast(int32_t dofs, size_t real, tb_gpu_launch *launch)
 {
     enum { UNIT = 16 }; /* to which every world's part is aligned */
-    if (launch->solver == TB_SOLVER_NUMBER_staggered) {
-        launch->fast = settings->fast_staggered / UNIT * UNIT;
-        return;
-    }
     const size_t bytes = (tb_block_lu_dense_bytes(dofs, real) + UNIT - 1) / UNIT * UNIT;
-    const size_t most =
-        settings->fast < TB_GPU_MOST_NEAR_BYTES ? (size_t)settings->fast : TB_GPU_MOST_NEAR_BYTES;
-    launch->fast = bytes <= most ? (int32_t)bytes : 0;
+    const bool fits = bytes <= FAST_OF_A_WORLD && launch->solver != TB_SOLVER_NUMBER_staggered;
+    launch->fast = fits ? (int32_t)bytes : 0;
 }
 
 void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
@@ -181,6 +168,5 @@ void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
                                       : (processors + OVERLAP_OF_SHORT - 1) / OVERLAP_OF_SHORT;
     if (settings->overlap > 0) launch->overlap = settings->overlap;
     launch->groups = (int64_t)worlds * lanes > lanes_at_once ? TB_GPU_GROUPS : 1;
-    if (settings->groups > 0) launch->groups = settings->groups;
     if (launch->groups * TB_GPU_BLOCK_THREADS > worlds) launch->groups = 1;
 }

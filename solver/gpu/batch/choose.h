@@ -10,11 +10,8 @@
 typedef struct tb_gpu_settings {
     int32_t lanes[TB_GPU_KERNELS]; /* of a world */
     int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
-    int32_t groups;                /* of worlds */
     int32_t alone;                 /* most worlds that run alone; -1: this file chooses */
     int32_t warp; /* small worlds go by their own kernel: 0 never, 1 in float, 2 in double too */
-    int32_t fast; /* bytes of fast memory that a world may have */
-    int32_t fast_staggered; /* and that it has where its solver is `staggered` */
 } tb_gpu_settings;
 
 /* Effort of the last solves of a call's worlds. */
@@ -23,7 +20,7 @@ typedef struct tb_gpu_effort {
 } tb_gpu_effort;
 
 /* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
- * TRIBO_GPU_OVERLAP; TRIBO_GPU_GROUPS; TRIBO_GPU_ALONE; TRIBO_GPU_WARP; TRIBO_GPU_FAST; TRIBO_GPU_FAST_STAGGERED. */
+ * TRIBO_GPU_OVERLAP; TRIBO_GPU_ALONE; TRIBO_GPU_WARP. */
 tb_gpu_settings tb_gpu_settings_read(void);
 
 /* Adds the last solve of a world that has made a step. */
@@ -41,10 +38,9 @@ void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
 /* The same where all worlds fit the kernel of small worlds and have a slot each. */
 void tb_gpu_choose_warp(tb_gpu_launch *launch);
 /* Fast memory of a launch with a known solver, for `dofs` of the largest world, in numbers of
- * `real` bytes. The factors of staggered projections depend on the step's contacts: they use this
- * memory as far as they fit. */
-void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
-                        tb_gpu_launch *launch);
+ * `real` bytes. The factors of staggered projections are squares of the number of contacts, too
+ * large for it: that solver gets none. */
+void tb_gpu_choose_fast(int32_t dofs, size_t real, tb_gpu_launch *launch);
 /* Overlap, groups and, where solves overlap, steps of a launch whose worlds, lanes, slots and steps are
  * known. */
 void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,

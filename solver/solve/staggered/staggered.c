@@ -326,18 +326,6 @@ TB_STATIC tb_status take_turns(tb_staggered *it)
     return TB_OK;
 }
 
-/* Solves read factors many times: the normals' factor goes to fast memory if it fits, and
- * friction's to the rest. */
-TB_STATIC void lend_fast(tb_staggered *it)
-{
-    size_t bytes = 0;
-    tb_real *fast = (tb_real *)tb_team_fast(&bytes);
-    if (!fast) return;
-    const size_t room = bytes / sizeof(tb_real);
-    const size_t taken = tb_bounded_lend(&it->normals.program, fast, room);
-    tb_bounded_lend(&it->friction.program, fast + taken, room - taken);
-}
-
 /* Both programs; the Delassus matrix lies where their factors will. */
 TB_CALLED tb_status make_programs(tb_staggered *it)
 {
@@ -356,7 +344,6 @@ TB_CALLED tb_status make_programs(tb_staggered *it)
     tb_arena_return_to(it->scratch, mark);
     status = tb_staggered_begin(&it->normals, it->scratch);
     if (status == TB_OK) status = tb_staggered_begin(&it->friction, it->scratch);
-    lend_fast(it);
     return status;
 }
 

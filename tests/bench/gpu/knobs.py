@@ -1,4 +1,4 @@
-"""Searches the fastest settings of a step on a card: lanes of each part, overlap, groups.
+"""Searches the fastest settings of a step on a card: lanes of each part, overlap.
 
 Coordinate descent, once around: each setting in turn is changed from the best so far, and a faster
 value is kept. The backend's own settings are measured first and last; their difference is the
@@ -11,7 +11,6 @@ from typing import Any
 
 LANES = (4, 8, 16, 32)
 OVERLAP = (0, 8, 16, 33, 66, 132, 264)
-GROUPS = (1, 2)
 CLOSER = 1.005  # a setting must be faster by this factor to be kept
 
 
@@ -19,17 +18,15 @@ CLOSER = 1.005  # a setting must be faster by this factor to be kept
 class Knobs:
     lanes: tuple[int, int, int, int] = (0, 0, 0, 0)  # of begin, detect, solve, end; 0: chosen
     overlap: int | None = None  # blocks of solves left behind; 0: all wait; None: chosen
-    groups: int = 0  # of worlds; 0: chosen
 
     def environment(self) -> dict[str, str]:
         return {
             "TRIBO_GPU_LANES": ",".join(map(str, self.lanes)),
             "TRIBO_GPU_OVERLAP": "" if self.overlap is None else str(self.overlap),
-            "TRIBO_GPU_GROUPS": str(self.groups),
         }
 
     def row(self) -> dict[str, Any]:
-        return {"lanes": list(self.lanes), "overlap": self.overlap, "groups": self.groups}
+        return {"lanes": list(self.lanes), "overlap": self.overlap}
 
 
 @dataclass(frozen=True)
@@ -76,11 +73,8 @@ def changes(way: str) -> Iterator[Callable[[Knobs], list[Knobs]]]:
     def overlap(k: Knobs) -> list[Knobs]:
         return [replace(k, overlap=n) for n in OVERLAP]
 
-    def groups(k: Knobs) -> list[Knobs]:
-        return [replace(k, groups=n) for n in GROUPS]
-
     if way == "whole":
-        yield from (overlap, groups)
+        yield overlap
     yield from (of_part(part) for part in (1, 2, 0, 3))
     if way == "hold":
         yield overlap

@@ -29,7 +29,7 @@ Parts, in this order:
              (bench_gpu_calls)
   daemon     tribod on every card that there is, seen over HTTP: its start, first answers, steps,
              forks, the same worlds on all cards at once, grasps             (daemon_bench.py)
-  knobs      lanes of each part of a step, overlap, groups: which are fastest, for jaw and mug at
+  knobs      lanes of each part of a step, overlap: which are fastest, for jaw and mug at
              1,024, 8,192 and 32,768 worlds, in --knob-seconds            (bench_gpu, knobs.py)
 
 Each number of worlds is a program of its own, with --limit seconds. Where all of a way would take

@@ -296,12 +296,11 @@ def knobs(rows: list[Row]) -> str:
             f"{r['way']}, {r['worlds']} worlds", rate(r["world_steps_per_s"]),
             f"{rate(r['chosen'])}, {rate(r['chosen_again'])}", f"{r['gain']:.2f}",
             ",".join(map(str, r["best"]["lanes"])), chosen(r["best"]["overlap"]),
-            chosen(r["best"]["groups"] or None),
         ]
         for r in rows if r["of"] == "knobs" and "best" in r
     ]  # fmt: skip
     heads = ["settings that are fastest", "world-steps/s", "chosen, again", "gain"]
-    return grid([*heads, "lanes", "overlap", "groups"], lines) if lines else ""
+    return grid([*heads, "lanes", "overlap"], lines) if lines else ""
 
 
 def plain(rows: list[Row]) -> str:

@@ -302,66 +302,111 @@ START_TEST(a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time)
 }
 END_TEST
 
-enum { CROWD = 300 };
-
-/* The worlds of a crowd after some steps; the one that is `lost` does not get there. */
-static void run_crowd(tb_state *const start[MIXED], tb_precision precision, const char *solver,
-                      int32_t steps, int32_t lost, uint64_t hashes[CROWD])
+/* Worlds by turns of those of `start`, each with a velocity of its own, after some steps; the one
+ * that is `lost` (-1: none) does not get there. */
+static void run_crowd(tb_state *const start[], int32_t kinds, int32_t worlds, const char *solver,
+                      tb_precision precision, int32_t steps, int32_t lost, uint64_t *hashes)
 {
     tb_error error = {0};
-    tb_state *states[CROWD];
+    tb_state **states = calloc((size_t)worlds, sizeof(tb_state *));
+    ck_assert_ptr_nonnull(states);
     tb_stepper *gpu = stepper_with(TB_BACKEND_GPU, precision, solver);
-    for (int i = 0; i < CROWD; i++) {
-        TEST_OK(tb_state_fork(start[i % MIXED], &states[i], &error), &error);
+    for (int32_t i = 0; i < worlds; i++) {
+        TEST_OK(tb_state_fork(start[i % kinds], &states[i], &error), &error);
         double u[64];
         const int32_t dofs = tb_model_count(tb_state_model(states[i])).dofs;
         memcpy(u, tb_state_u(states[i]), (size_t)dofs * sizeof *u);
-        u[1 % dofs] -= 1e-3 * i;
+        u[1 % dofs] -= 1e-3 * (i % 300);
         if (i == lost) u[3 % dofs] = 1e300;
         TEST_OK(tb_state_set_u(states[i], u, dofs, &error), &error);
     }
     const tb_status expected = lost < 0 ? TB_OK : TB_DIVERGED;
-    TEST_STATUS(tb_step_batch(gpu, states, CROWD, steps, NULL, &error), expected, &error);
-    for (int i = 0; i < CROWD; i++) {
+    TEST_STATUS(tb_step_batch(gpu, states, worlds, steps, NULL, &error), expected, &error);
+    for (int32_t i = 0; i < worlds; i++) {
         hashes[i] = tb_state_hash(states[i]);
         ck_assert_int_eq(tb_state_steps(states[i]), i == lost ? 0 : steps);
         tb_state_destroy(states[i]);
     }
     tb_stepper_destroy(gpu);
+    free(states);
 }
 
-/* So many worlds that few of their solves take long; those are left behind, by one group and by two,
- * many and few at a time. Last each goes alone. */
-START_TEST(worlds_whose_solves_overlap_end_as_those_that_wait)
+/* Steps a crowd with solves that all wait for, with few and many that are left behind, with as many
+ * as the backend chooses, and each world alone: always to the same bytes. */
+static void spread_crowd(tb_precision precision, const char *solver, int32_t steps, int32_t lost)
 {
-    enum { WAYS = 5, LOST = 106 }; /* a stack of boxes */
-    static const char *const NAMES[] = {"TRIBO_GPU_OVERLAP", "TRIBO_GPU_GROUPS", "TRIBO_GPU_ALONE"};
-    static const char *const SETTINGS[WAYS][3] = {
-        {"0", "", "0"}, {"1", "1", "0"}, {"250", "2", "0"}, {"", "", "0"}, {"", "", "300"}};
-    static const struct {
-        tb_precision precision;
-        const char *solver;
-        int32_t steps, lost;
-    } WORK[] = {{TB_DOUBLE, NULL, 200, -1},      {TB_DOUBLE, NULL, 40, LOST},
-                {TB_FLOAT, NULL, 60, LOST},      {TB_DOUBLE, "newton", 40, -1},
-                {TB_DOUBLE, "sor", 40, -1},      {TB_FLOAT, "jor", 20, -1},
-                {TB_DOUBLE, "staggered", 40, -1}};
+    enum { CROWD = 300, WAYS = 5 }; /* so many worlds that few of their solves take long */
+    static const char *const NAMES[] = {"TRIBO_GPU_OVERLAP", "TRIBO_GPU_ALONE"};
+    static const char *const SETTINGS[WAYS][2] = {
+        {"0", "0"}, {"1", "0"}, {"250", "0"}, {"", "0"}, {"", "300"}};
     static uint64_t expected[CROWD], hashes[CROWD];
     tb_model *models[LIGHT_SCENES];
     tb_state *start[MIXED];
-    if (!gpu_is_there("worlds_whose_solves_overlap_end_as_those_that_wait")) return;
     make_mixed(models, start);
-    for (size_t w = 0; w < sizeof WORK / sizeof *WORK; w++) {
-        for (int k = 0; k < WAYS; k++) {
-            for (int i = 0; i < 3; i++) ck_assert_int_eq(setenv(NAMES[i], SETTINGS[k][i], 1), 0);
-            run_crowd(start, WORK[w].precision, WORK[w].solver, WORK[w].steps, WORK[w].lost,
-                      k == 0 ? expected : hashes);
-            if (k > 0) ck_assert_mem_eq(hashes, expected, sizeof hashes);
-        }
+    for (int k = 0; k < WAYS; k++) {
+        for (int i = 0; i < 2; i++) ck_assert_int_eq(setenv(NAMES[i], SETTINGS[k][i], 1), 0);
+        run_crowd(start, MIXED, CROWD, solver, precision, steps, lost, k == 0 ? expected : hashes);
+        if (k > 0) ck_assert_mem_eq(hashes, expected, sizeof hashes);
     }
-    for (int i = 0; i < 3; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    for (int i = 0; i < 2; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
     destroy_mixed(start);
     for (int i = 0; i < LIGHT_SCENES; i++) tb_model_destroy(models[i]);
+}
+
+enum { LOST = 106 }; /* a stack of boxes */
+
+/* Until the third launch: the first has 32 steps, the second 128. */
+START_TEST(worlds_whose_solves_overlap_end_as_those_that_wait)
+{
+    if (!gpu_is_there("worlds_whose_solves_overlap_end_as_those_that_wait")) return;
+    spread_crowd(TB_DOUBLE, NULL, 170, -1);
+}
+END_TEST
+
+START_TEST(worlds_beside_a_lost_one_end_as_those_that_wait)
+{
+    if (!gpu_is_there("worlds_beside_a_lost_one_end_as_those_that_wait")) return;
+    spread_crowd(TB_DOUBLE, NULL, 40, LOST);
+    spread_crowd(TB_FLOAT, NULL, 60, LOST);
+}
+END_TEST
+
+START_TEST(solves_of_every_solver_overlap)
+{
+    if (!gpu_is_there("solves_of_every_solver_overlap")) return;
+    spread_crowd(TB_DOUBLE, "newton", 40, -1);
+    spread_crowd(TB_DOUBLE, "sor", 40, -1);
+    spread_crowd(TB_FLOAT, "jor", 20, -1);
+    spread_crowd(TB_DOUBLE, "staggered", 40, -1);
+}
+END_TEST
+
+/* Worlds that the card cannot hold at once by 32 lanes each come in two groups by turns. */
+START_TEST(groups_of_worlds_end_as_one)
+{
+    enum { STEPS = 12, AT_ONCE = 16 /* warps of a processor */ };
+    static const char *const BLOCKS[] = {"0", "1", "250"};
+    tb_device_info card;
+    tb_error error = {0};
+    if (!gpu_is_there("groups_of_worlds_end_as_one")) return;
+    TEST_OK(tb_device_describe(TB_BACKEND_GPU, 0, &card, &error), &error);
+    const int32_t worlds = AT_ONCE * card.processors + 21;
+    tb_model *models[2] = {boxes(), spheres()};
+    tb_state *start[2] = {state_of(models[0]), state_of(models[1])};
+    uint64_t *hashes = calloc(2 * (size_t)worlds, sizeof *hashes);
+    ck_assert_ptr_nonnull(hashes);
+    ck_assert_int_eq(setenv("TRIBO_GPU_LANES", "32", 1), 0);
+    ck_assert_int_eq(setenv("TRIBO_GPU_ALONE", "0", 1), 0);
+    for (int k = 0; k < 3; k++) {
+        ck_assert_int_eq(setenv("TRIBO_GPU_OVERLAP", BLOCKS[k], 1), 0);
+        run_crowd(start, 2, worlds, NULL, TB_DOUBLE, STEPS, -1, hashes + (k > 0 ? worlds : 0));
+        if (k > 0) ck_assert_mem_eq(hashes, hashes + worlds, (size_t)worlds * sizeof *hashes);
+    }
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_LANES"), 0);
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_ALONE"), 0);
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_OVERLAP"), 0);
+    free(hashes);
+    for (int i = 0; i < 2; i++) tb_state_destroy(start[i]), tb_model_destroy(models[i]);
 }
 END_TEST
 
@@ -436,5 +481,6 @@ TEST_MAIN(cpu_and_gpu_agree_over_a_thousand_steps, small_worlds_agree_as_far_as_
           float_agrees_as_far_as_float_goes, a_hundred_runs_give_the_same_bytes,
           a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time,
           worlds_whose_solves_overlap_end_as_those_that_wait,
-          capacities_grow_and_no_contact_is_dropped,
+          worlds_beside_a_lost_one_end_as_those_that_wait, solves_of_every_solver_overlap,
+          groups_of_worlds_end_as_one, capacities_grow_and_no_contact_is_dropped,
           a_world_that_diverges_is_frozen_and_its_neighbours_go_on)

@@ -17,8 +17,7 @@ static const int32_t LANES[] = {1, 2, 8, 16};
 
 /* Fast memory of a team: none, too little for most factors, enough for all. */
 enum { MOST_FAST = 64 << 10 };
-static const size_t FAST[] = {0, MOST_FAST, 1 << 10, MOST_FAST};
-static const size_t *fast_of = FAST; /* by lanes */
+static const size_t FAST[] = {0, MOST_FAST, 1 << 10, MOST_FAST}; /* by lanes */
 static _Alignas(16) unsigned char fast[MOST_FAST + 16];
 
 /* the address sanitizer finds out-of-bounds accesses with few of them, and is slow */
@@ -131,10 +130,10 @@ static void compare(const tb_problem *problem, const tb_solve_options *options, 
                                       .memory = memory,
                                       .bytes = MEMORY};
         memset(fast, 0xff - k, sizeof fast);
-        team_play_fast(fast_of[k] > 0 ? fast : NULL, fast_of[k]);
+        team_play_fast(FAST[k] > 0 ? fast : NULL, FAST[k]);
         several.returned = team_solve(&call, &several.solution);
         team_play_fast(NULL, 0);
-        fast_used += fast_changed((unsigned char)(0xff - k), fast_of[k]);
+        fast_used += fast_changed((unsigned char)(0xff - k), FAST[k]);
         ck_assert_msg(several.returned == one.returned, "%s, %d lanes: %s, not %s", what, LANES[k],
                       tb_status_name(several.returned), tb_status_name(one.returned));
         if (one.returned != TB_OK) continue;
@@ -318,34 +317,9 @@ START_TEST(fast_memory_holds_what_newton_factors_and_changes_no_byte)
 }
 END_TEST
 
-/* No fast memory, memory for the normals' factor, and for friction's behind it. A warm start has
- * some to hold. */
-START_TEST(fast_memory_holds_factors_of_staggered_projections_and_changes_no_byte)
-{
-    enum { CONTACTS = 7, NORMALS = CONTACTS * CONTACTS, BOTH = 5 * NORMALS };
-    static const size_t NUMBERS[] = {0, NORMALS, BOTH};
-    int used[3];
-    for (int k = 0; k < 3; k++) {
-        const size_t bytes = NUMBERS[k] * sizeof(tb_real), all[] = {bytes, bytes, bytes, bytes};
-        tb_solve_options options = made_options("staggered", TOLERANCE);
-        options.maximum_iterations = 40;
-        made_random(&made, 90, CONTACTS, 5, 3, 1);
-        fast_of = all;
-        fast_used = 0;
-        compare_twice(&made.problem, &options, "fast memory, staggered");
-        fast_of = FAST;
-        used[k] = fast_used;
-    }
-    ck_assert_int_eq(used[0], 0);
-    ck_assert_int_gt(used[1], 0);
-    ck_assert_int_gt(used[2], 2 * used[1]);
-}
-END_TEST
-
 TEST_MAIN(gauss_seidel_by_a_team_leaves_the_bytes_of_one, jacobi_by_a_team_leaves_the_bytes_of_one,
           every_stop_test_is_the_team_s_too, a_given_matrix_is_the_team_s_too,
           divergence_is_the_team_s_too, newton_and_auto_by_a_team_leave_the_bytes_of_one,
           islands_by_a_team_leave_the_bytes_of_one,
           staggered_projections_by_a_team_leave_the_bytes_of_one,
-          fast_memory_holds_what_newton_factors_and_changes_no_byte,
-          fast_memory_holds_factors_of_staggered_projections_and_changes_no_byte)
+          fast_memory_holds_what_newton_factors_and_changes_no_byte)
