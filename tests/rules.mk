@@ -50,7 +50,7 @@ $(WARP_WORLDS): tests/unit/gpu/warp_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
 $(LARGE_PLAYED): tests/unit/gpu/large_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
-CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz mprgp rows balls pairs traverse soft,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
+CARD_KERNELS := $(foreach k,schurpa symgbmm stored betz mprgp rows balls solids pairs traverse soft,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 # Played lanes change stacks by longjmp, which AddressSanitizer takes for a return: it then reports
 # the use of a local variable after a return that was none.
 LANES_CHANGE_STACKS := $(if $(findstring fsanitize=address,$(SANITIZE)),--param=asan-use-after-return=0)
@@ -66,6 +66,7 @@ $(filter %/betz.o %/betz.f32.o,$(CARD_KERNELS)): tests/plugin/card/betz.cc
 $(filter %/mprgp.o %/mprgp.f32.o,$(CARD_KERNELS)): tests/plugin/card/mprgp.cc
 $(filter %/rows.o %/rows.f32.o,$(CARD_KERNELS)): tests/plugin/card/rows.cc
 $(filter %/balls.o %/balls.f32.o,$(CARD_KERNELS)): tests/plugin/card/balls.cc
+$(filter %/solids.o %/solids.f32.o,$(CARD_KERNELS)): tests/plugin/card/solids.cc
 $(filter %/pairs.o %/pairs.f32.o,$(CARD_KERNELS)): tests/plugin/card/pairs.cc
 $(filter %/traverse.o %/traverse.f32.o,$(CARD_KERNELS)): tests/plugin/card/traverse.cc
 $(filter %/soft.o %/soft.f32.o,$(CARD_KERNELS)): tests/plugin/card/soft.cc
@@ -103,7 +104,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_LARGE) $(DEVICE_WORLDS) $(LIBRAR
 
 $(addprefix $(B)/tests/unit/gpu/test_,gpu_qp symgbmm stored) $(B)/tests/unit/step/test_planar $(B)/tests/unit/solve/test_poulsen: | $(CARD)
 $(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp_jobs $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_large $(B)/tests/unit/gpu/test_gpu_large_memory: | $(CARD)
-$(addprefix $(B)/tests/unit/gpu/test_,balls gpu_parameters soft_card traversal): | $(CARD)
+$(addprefix $(B)/tests/unit/gpu/test_,balls gpu_parameters soft_card solids traversal): | $(CARD)
 $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o
 $(B)/tests/unit/gpu/test_warp_fits: $(B)/tests/plugin/card/gpu/batch/small/warp_fits.o

@@ -13,7 +13,7 @@ typedef struct tb_device_copy {
     const struct tb_backend *backend;
 } tb_device_copy;
 
-struct tb_balls_run;
+struct tb_volume_run;
 struct tb_betz_batch;
 struct tb_box_pairs;
 struct tb_row_run;
@@ -93,11 +93,11 @@ typedef struct tb_backend {
      * and the impulses of the run. May be NULL. */
     tb_status (*rows_iterate)(int32_t device, const struct tb_row_run *run,
                               struct tb_row_outcome *outcome, tb_error *error);
-    /* Steps of worlds of balls by the volume law (penalty/card/balls.h). DIVERGED worlds are marked in the
+    /* Steps of worlds by the volume law (penalty/card/volume_run.h). DIVERGED worlds are marked in the
      * run and are no failure. May be NULL, all of them. */
-    tb_status (*balls_open)(int32_t device, void **context, tb_error *error);
-    tb_status (*balls_run)(void *context, struct tb_balls_run *run, tb_error *error);
-    void (*balls_close)(void *context);
+    tb_status (*volume_open)(int32_t device, void **context, tb_error *error);
+    tb_status (*volume_run)(void *context, struct tb_volume_run *run, tb_error *error);
+    void (*volume_close)(void *context);
     /* Near pairs of boxes by one of a card's methods (penalty/card/box_pairs.h). May be NULL. */
     tb_status (*box_pairs)(int32_t device, struct tb_box_pairs *pairs, tb_error *error);
     /* Fields and forces of a world of soft bodies (grid/card/fields.h). May be NULL, all of them. */
@@ -112,7 +112,7 @@ typedef struct tb_backend {
 extern const tb_backend tb_backend_cpu;
 /* Planar worlds on the processor, their contacts on the GPU's planar sweeps. */
 extern const tb_backend tb_backend_planar;
-/* Worlds of balls by the volume law: states on the processor, steps on the GPU. */
+/* Worlds by the volume law: states on the processor, steps on the GPU. */
 extern const tb_backend tb_backend_volume;
 
 /* Resolves a choice to a backend. UNAVAILABLE, with the reason, if the choice requires a GPU and

@@ -17,9 +17,9 @@
 #include "gpu/coloured/rows.h"
 #include "gpu/large/large_step.h"
 #include "gpu/grid/fields.h"
-#include "gpu/penalty/balls.h"
 #include "gpu/penalty/pairs.h"
 #include "gpu/penalty/traverse.h"
+#include "gpu/penalty/volume.h"
 #include "gpu/planar/betz.h"
 #include "gpu/qp/program.h"
 #include "gpu/qp/symgbmm.h"
@@ -466,9 +466,9 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .planar_sweep = tb_gpu_planar_sweep,
                                       .planar_close = tb_gpu_planar_close,
                                       .rows_iterate = tb_gpu_rows_iterate,
-                                      .balls_open = tb_gpu_balls_open,
-                                      .balls_run = tb_gpu_balls_run,
-                                      .balls_close = tb_gpu_balls_close,
+                                      .volume_open = tb_gpu_volume_open,
+                                      .volume_run = tb_gpu_volume_run,
+                                      .volume_close = tb_gpu_volume_close,
                                       .soft_open = tb_gpu_soft_open,
                                       .soft_call = tb_gpu_soft_call,
                                       .soft_close = tb_gpu_soft_close,

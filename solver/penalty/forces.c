@@ -13,17 +13,17 @@
 
 /* ---- motion ---- */
 
-static void free_motion(tb_penalty *p, const double *q, const double *u)
+static void simple_motion(tb_penalty *p, const double *q, const double *u)
 {
     const tb_model *m = p->state->model;
     for (int32_t t = 0; t < m->number_of_trees; t++) {
         const tb_model_tree *tree = &m->trees[t];
-        const double *x = q + tree->coordinate, *v = u + tree->dof;
-        const int32_t body = tree->body;
-        p->poses[body].position = p->com[body] = tb_v3_load(x);
-        p->poses[body].rotation = tb_q_matrix(tb_q_normalize(tb_q_load(x + 3)));
-        p->linear[body] = tb_v3_load(v);
-        p->angular[body] = tb_m33_mul_v3(&p->poses[body].rotation, tb_v3_load(v + 3));
+        tb_law_motion motion;
+        tb_law_move(&p->law_bodies[t], q + tree->coordinate, u + tree->dof, &p->poses[tree->body],
+                    &motion);
+        p->com[tree->body] = motion.com;
+        p->linear[tree->body] = motion.linear;
+        p->angular[tree->body] = motion.angular;
     }
 }
 
@@ -50,8 +50,8 @@ static tb_status find_motion(tb_penalty *p, double t, const double *q, const dou
     memcpy(p->kinematic, p->state->kinematic,
            (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies) * sizeof(double));
     tb_kinematic_move(p->kinematic, m->number_of_kinematic_bodies, t);
-    if (p->all_free && p->listed) {
-        free_motion(p, q, u);
+    if (p->simple && p->listed) {
+        simple_motion(p, q, u);
         return TB_OK;
     }
     tb_dynamics d = {0};
@@ -60,7 +60,7 @@ static tb_status find_motion(tb_penalty *p, double t, const double *q, const dou
     if (status != TB_OK) return tb_fail_memory(error, 0, "the motion of a world");
     tb_dynamics_positions(&d, q, p->kinematic);
     walked_motion(p, &d, u);
-    if (p->all_free) free_motion(p, q, u);
+    if (p->simple) simple_motion(p, q, u);
     return TB_OK;
 }
 
@@ -72,31 +72,13 @@ static void place_shapes(tb_penalty *p)
     for (int32_t i = 0; i < p->number_of_shapes; i++) {
         const tb_law_shape *x = &p->shapes[i];
         const tb_model_shape *s = &m->shapes[x->shape];
-        const tb_pose *body = &p->poses[x->body];
-        tb_pose *pose = &p->shape_poses[i];
-        double *box = p->boxes + 6 * i;
-        pose->position = tb_pose_point(body, tb_v3_load(s->position));
-        if (x->radius > 0) { /* no turn matters, unless it meets a polyhedron */
-            pose->rotation = body->rotation;
-            for (int k = 0; k < 3; k++) {
-                box[k] = tb_v3_at(pose->position, k) - x->radius;
-                box[3 + k] = tb_v3_at(pose->position, k) + x->radius;
-            }
-            continue;
-        }
-        tb_mat33 local;
-        memcpy(local.m, s->rotation, sizeof local.m);
-        pose->rotation = tb_m33_mul(&body->rotation, &local);
-        for (int k = 0; k < 3; k++) {
-            double middle = tb_v3_at(pose->position, k), half = 0;
-            for (int j = 0; j < 3 && !x->half_space; j++) {
-                const double r = pose->rotation.m[3 * k + j];
-                middle += r * (x->lower[j] + x->upper[j]) / 2;
-                half += fabs(r) * (x->upper[j] - x->lower[j]) / 2;
-            }
-            box[k] = x->half_space ? -INFINITY : middle - half;
-            box[3 + k] = x->half_space ? INFINITY : middle + half;
-        }
+        const tb_law_outline outline = {.position = s->position,
+                                        .rotation = s->rotation,
+                                        .radius = x->radius,
+                                        .half_space = x->half_space,
+                                        .lower = x->lower,
+                                        .upper = x->upper};
+        tb_law_place_shape(&outline, &p->poses[x->body], &p->shape_poses[i], p->boxes + 6 * i);
     }
 }
 
@@ -171,64 +153,47 @@ static tb_law_motion motion_of(const tb_penalty *p, int32_t body)
     return (tb_law_motion){p->com[body], p->linear[body], p->angular[body]};
 }
 
-static void add_wrench(tb_penalty *p, int32_t body, tb_vec3 at, tb_vec3 force, tb_vec3 torque)
-{
-    tb_law_add_wrench(p->wrenches + 6 * body, p->com[body], at, force, torque);
-}
-
-/* Applies a contact and remembers it. False if memory is refused. */
+/* Applies a contact and remembers it; given: its push, NULL: by the law of overlaps. False if memory is
+ * refused. */
 static bool apply(tb_penalty *p, const tb_near_pair *pair, const tb_overlap_part *part,
-                  const tb_contact_push *given, tb_vec3 velocity)
+                  const tb_contact_push *given)
 {
     const int32_t a = p->shapes[pair->a].body, b = p->shapes[pair->b].body;
-    const tb_vec3 spin = tb_v3_sub(p->angular[a], p->angular[b]);
-    const tb_contact_push push =
-        given ? *given : tb_volume_push(&pair->constants, part, velocity, spin);
+    const tb_law_motion ma = motion_of(p, a), mb = motion_of(p, b);
+    tb_law_pressed x;
+    tb_law_press(&pair->constants, part, given, &ma, &mb, &x);
     if (!(tb_v3_length2(part->area) > 0)) p->degenerate = true;
-    add_wrench(p, a, part->centroid, push.force, push.torque);
-    add_wrench(p, b, part->centroid, tb_v3_negate(push.force), tb_v3_negate(push.torque));
-    p->power += tb_v3_dot(push.force, velocity) + tb_v3_dot(push.torque, spin);
+    tb_law_add_wrench(p->wrenches + 6 * a, ma.com, part->centroid, x.push.force, x.push.torque);
+    tb_law_add_wrench(p->wrenches + 6 * b, mb.com, part->centroid, tb_v3_negate(x.push.force),
+                      tb_v3_negate(x.push.torque));
+    p->power += x.power;
     tb_law_contact *grown =
         tb_grow(p->contacts, p->number_of_contacts + 1, &p->contact_capacity, sizeof *grown);
     if (!grown) return false;
     p->contacts = grown;
     p->contacts[p->number_of_contacts++] =
-        (tb_law_contact){pair->a, pair->b, *part, push, velocity};
+        (tb_law_contact){pair->a, pair->b, *part, x.push, x.velocity};
     return true;
 }
 
-static tb_vec3 relative_velocity(const tb_penalty *p, const tb_near_pair *pair, tb_vec3 x)
+static tb_law_round round_of(const tb_penalty *p, int32_t shape)
 {
-    const tb_law_motion a = motion_of(p, p->shapes[pair->a].body),
-                        b = motion_of(p, p->shapes[pair->b].body);
-    return tb_v3_sub(tb_law_velocity_at(&a, x), tb_law_velocity_at(&b, x));
+    const tb_pose *pose = &p->shape_poses[shape];
+    return (tb_law_round){p->shapes[shape].radius, pose->position,
+                          tb_m33_column(&pose->rotation, 2)};
 }
 
-static bool ball_ball(tb_penalty *p, const tb_near_pair *pair)
+static bool push_round(tb_penalty *p, const tb_near_pair *pair)
 {
+    const tb_law_round a = round_of(p, pair->a), b = round_of(p, pair->b);
     tb_overlap_part part;
     tb_contact_push push;
-    switch (tb_law_two_balls(&pair->constants, p->shape_poses[pair->a].position,
-                             p->shapes[pair->a].radius, p->shape_poses[pair->b].position,
-                             p->shapes[pair->b].radius, &part, &push)) {
+    bool given;
+    switch (tb_law_round_contact(&pair->constants, &a, &b, &part, &push, &given)) {
     case TB_BALLS_APART: return true;
     case TB_BALLS_EQUAL: p->degenerate = true; return true;
-    default: return apply(p, pair, &part, &push, relative_velocity(p, pair, part.centroid));
+    default: return apply(p, pair, &part, given ? &push : NULL);
     }
-}
-
-static bool ball_plane(tb_penalty *p, const tb_near_pair *pair, bool ball_first)
-{
-    const int32_t ball = ball_first ? pair->a : pair->b, plane = ball_first ? pair->b : pair->a;
-    const tb_pose *pose = &p->shape_poses[plane];
-    const tb_vec3 normal = tb_m33_column(&pose->rotation, 2);
-    const tb_vec3 centre = p->shape_poses[ball].position;
-    tb_overlap_part part;
-    if (!tb_ball_in_half_space(centre, p->shapes[ball].radius, normal,
-                               tb_v3_dot(normal, tb_v3_sub(centre, pose->position)), &part))
-        return true;
-    if (!ball_first) part.area = tb_v3_negate(part.area);
-    return apply(p, pair, &part, NULL, relative_velocity(p, pair, part.centroid));
 }
 
 /* ---- evaluations kept for viewers ---- */
@@ -299,12 +264,8 @@ static tb_status push_pair(tb_penalty *p, const tb_near_pair *pair, tb_error *er
 {
     const tb_law_shape *a = &p->shapes[pair->a], *b = &p->shapes[pair->b];
     bool fits = true;
-    if (a->radius > 0 && b->radius > 0) {
-        fits = ball_ball(p, pair);
-    } else if (a->radius > 0 && b->half_space) {
-        fits = ball_plane(p, pair, true);
-    } else if (b->radius > 0 && a->half_space) {
-        fits = ball_plane(p, pair, false);
+    if (tb_law_is_round(a->radius, a->half_space, b->radius, b->half_space)) {
+        fits = push_round(p, pair);
     } else {
         const tb_status status =
             tb_solids_overlap(&p->solids[a->solid], &p->shape_poses[pair->a], &p->solids[b->solid],
@@ -313,7 +274,7 @@ static tb_status push_pair(tb_penalty *p, const tb_near_pair *pair, tb_error *er
         const int32_t first = p->number_of_contacts;
         for (int32_t i = 0; i < p->found.number_of_parts && fits; i++) {
             const tb_overlap_part part = p->found.parts[i];
-            fits = apply(p, pair, &part, NULL, relative_velocity(p, pair, part.centroid));
+            fits = apply(p, pair, &part, NULL);
         }
         if (p->found.keeps_faces && fits) keep_triangles(p, first);
     }
@@ -371,16 +332,16 @@ static void coordinate_slopes(const tb_model *m, const double *q, const double *
     }
 }
 
-/* Accelerations of free bodies under gravity, contacts and applied wrenches. */
-static void free_accelerations(const tb_penalty *p, const double *u, double *slope)
+/* Accelerations of single bodies under gravity, contacts and applied wrenches. */
+static void simple_accelerations(const tb_penalty *p, const double *u, double *slope)
 {
     const tb_model *m = p->state->model;
     for (int32_t t = 0; t < m->number_of_trees; t++) {
         const tb_model_tree *tree = &m->trees[t];
-        const tb_law_body body = tb_penalty_free_body(m, t);
-        tb_law_free_acceleration(&body, m->gravity, &p->poses[tree->body].rotation, u + tree->dof,
-                                 p->wrenches + 6 * tree->body, p->state->wrenches + 6 * tree->body,
-                                 p->state->applied + tree->dof, slope + tree->dof);
+        const int32_t body = tree->body;
+        tb_law_acceleration(&p->law_bodies[t], m->gravity, &p->poses[body].rotation, p->com[body],
+                            u + tree->dof, p->wrenches + 6 * body, p->state->wrenches + 6 * body,
+                            p->state->applied + tree->dof, slope + tree->dof);
     }
 }
 
@@ -406,8 +367,8 @@ tb_status tb_penalty_slope(void *context, double t, const double *y, double *slo
     tb_status status = tb_penalty_evaluate(p, t, y, error);
     if (status != TB_OK) return status;
     coordinate_slopes(m, y, y + coordinates, slope);
-    if (p->all_free)
-        free_accelerations(p, y + coordinates, slope + coordinates);
+    if (p->simple)
+        simple_accelerations(p, y + coordinates, slope + coordinates);
     else
         status = tree_accelerations(p, y, slope + coordinates, error);
     slope[p->size - 1] = p->power;

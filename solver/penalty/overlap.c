@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "penalty/convex_clip.h"
+#include "penalty/card/fragments.h"
 #include "penalty/overlap.h"
 
 void tb_overlaps_found_free(tb_overlaps_found *found)
@@ -23,52 +23,12 @@ void tb_overlaps_found_free(tb_overlaps_found *found)
     memset(found, 0, sizeof *found);
 }
 
-/* A pair of solids; the pieces of `moved` are cut by the planes of `fixed`, in fixed's frame. */
+/* Two solids whose fragments are being collected. */
 typedef struct meeting {
-    const tb_solid *moved, *fixed;
-    tb_pose relative, home; /* moved to fixed, fixed to world */
-    bool swapped;           /* moved is B */
+    tb_solids_meeting pair;
     tb_overlaps_found *found;
     tb_clip clip;
 } meeting;
-
-static tb_pose relative_pose(const tb_pose *of, const tb_pose *in)
-{
-    tb_pose r;
-    r.rotation = tb_m33_transpose(&in->rotation);
-    r.position = tb_m33_mul_v3(&r.rotation, tb_v3_sub(of->position, in->position));
-    r.rotation = tb_m33_mul(&r.rotation, &of->rotation);
-    return r;
-}
-
-static tb_vec3 place(const tb_pose *pose, tb_vec3 x)
-{
-    return tb_v3_add(pose->position, tb_m33_mul_v3(&pose->rotation, x));
-}
-
-/* The box of a turned box. */
-static void turn_box(const tb_pose *pose, const double lower[3], const double upper[3],
-                     double turned_lower[3], double turned_upper[3])
-{
-    for (int i = 0; i < 3; i++) {
-        double middle = tb_v3_at(pose->position, i), half = 0;
-        for (int k = 0; k < 3; k++) {
-            const double r = pose->rotation.m[3 * i + k];
-            middle += r * (lower[k] + upper[k]) / 2;
-            half += fabs(r) * (upper[k] - lower[k]) / 2;
-        }
-        turned_lower[i] = middle - half;
-        turned_upper[i] = middle + half;
-    }
-}
-
-static bool boxes_meet(const double lower_a[3], const double upper_a[3], const double lower_b[3],
-                       const double upper_b[3])
-{
-    for (int i = 0; i < 3; i++)
-        if (lower_a[i] > upper_b[i] || lower_b[i] > upper_a[i]) return false;
-    return true;
-}
 
 /* ---- fragments ---- */
 
@@ -85,33 +45,6 @@ static bool reserve(tb_overlaps_found *f, int32_t vertices, int32_t seams)
     return fragments && grown && (more || seams == 0);
 }
 
-static void load_piece(meeting *m, const tb_piece *piece)
-{
-    const tb_solid *s = m->moved;
-    tb_clip *c = &m->clip;
-    for (int32_t v = 0; v < piece->number_of_vertices; v++)
-        c->vertices[v] =
-            place(&m->relative, tb_v3_load(s->vertices + 3 * (size_t)(piece->vertex + v)));
-    const int32_t *starts = s->loop_starts + piece->face, first = starts[0];
-    for (int32_t f = 0; f < piece->number_of_faces; f++) {
-        c->starts[f] = starts[f] - first;
-        c->tags[f] = f;
-    }
-    c->starts[piece->number_of_faces] = starts[piece->number_of_faces] - first;
-    memcpy(c->loops, s->loops + first,
-           (size_t)c->starts[piece->number_of_faces] * sizeof *c->loops);
-    c->number_of_vertices = piece->number_of_vertices;
-    c->number_of_faces = piece->number_of_faces;
-}
-
-/* The inner plane of a face of the clipped polyhedron, 0 for surface. */
-static int32_t seam_of(const meeting *m, const tb_piece *moved, const tb_piece *fixed, int32_t tag,
-                       int32_t *solid)
-{
-    *solid = (tag < 0) != m->swapped;
-    return tag < 0 ? m->fixed->cuts[fixed->face - tag - 1] : m->moved->cuts[moved->face + tag];
-}
-
 /* The faces of the next fragment that came from B. False if memory is refused. */
 static bool keep_faces(meeting *m, const tb_piece *moved, const tb_piece *fixed)
 {
@@ -124,7 +57,7 @@ static bool keep_faces(meeting *m, const tb_piece *moved, const tb_piece *fixed)
     f->faces = grown;
     for (int32_t k = 0; k < c->number_of_faces; k++) {
         int32_t solid;
-        const int32_t cut = seam_of(m, moved, fixed, c->tags[k], &solid);
+        const int32_t cut = tb_meeting_seam(&m->pair, moved, fixed, c->tags[k], &solid);
         if (solid != 1) continue;
         f->faces[f->number_of_faces++] =
             (tb_overlap_face){.vertex = f->number_of_vertices,
@@ -141,33 +74,28 @@ static bool keep_fragment(meeting *m, const tb_piece *moved, const tb_piece *fix
 {
     tb_overlaps_found *f = m->found;
     const tb_clip *c = &m->clip;
-    const tb_clip_moments moments = tb_clip_measure(c);
-    if (!(moments.volume > 0)) return true;
-    if (!reserve(f, c->number_of_vertices + c->starts[c->number_of_faces], c->number_of_faces))
-        return false;
+    tb_fragment measured = {0};
+    if (!tb_measure_fragment(&m->pair, c, &measured)) return true;
+    const int32_t loops = c->starts[c->number_of_faces]; /* of B's faces, and of those on seams */
+    if (!reserve(f, c->number_of_vertices + 2 * loops, c->number_of_faces)) return false;
     tb_fragment *g = &f->fragments[f->number_of_fragments];
-    g->volume = moments.volume;
-    g->first = tb_v3_add(tb_m33_mul_v3(&m->home.rotation, moments.first),
-                         tb_v3_scale(m->home.position, moments.volume));
-    g->area = tb_m33_mul_v3(&m->home.rotation, moments.cut_area);
-    if (m->swapped) g->area = tb_v3_negate(g->area); /* the whole surface sums to zero */
+    *g = measured;
     g->part = f->number_of_fragments;
     g->vertex = f->number_of_vertices;
     g->number_of_vertices = c->number_of_vertices;
     g->seam = f->number_of_seams;
     for (int32_t v = 0; v < c->number_of_vertices; v++)
-        f->vertices[f->number_of_vertices++] = place(&m->home, c->vertices[v]);
+        f->vertices[f->number_of_vertices++] = tb_pose_point(&m->pair.home, c->vertices[v]);
     if (f->keeps_faces && !keep_faces(m, moved, fixed)) return false;
     for (int32_t k = 0; k < c->number_of_faces; k++) {
         int32_t solid;
-        const int32_t cut = seam_of(m, moved, fixed, c->tags[k], &solid);
+        const int32_t cut = tb_meeting_seam(&m->pair, moved, fixed, c->tags[k], &solid);
         if (cut == 0) continue;
         tb_seam *seam = &f->seams[f->number_of_seams++];
         *seam = (tb_seam){.solid = solid,
                           .cut = cut,
                           .vertex = f->number_of_vertices,
-                          .number_of_vertices = c->starts[k + 1] - c->starts[k],
-                          .fragment = f->number_of_fragments};
+                          .number_of_vertices = c->starts[k + 1] - c->starts[k]};
         for (int32_t i = c->starts[k]; i < c->starts[k + 1]; i++)
             f->vertices[f->number_of_vertices++] = f->vertices[g->vertex + c->loops[i]];
     }
@@ -179,18 +107,14 @@ static bool keep_fragment(meeting *m, const tb_piece *moved, const tb_piece *fix
 /* False if memory is refused. */
 static bool clip_pair(meeting *m, const tb_piece *moved, const tb_piece *fixed)
 {
-    load_piece(m, moved);
-    for (int32_t k = 0; k < fixed->number_of_faces; k++) {
-        const double *p = m->fixed->planes + 4 * (size_t)(fixed->face + k);
-        if (!tb_clip_cut(&m->clip, tb_v3_load(p), p[3], -1 - k)) return !m->clip.overflow;
-    }
+    if (!tb_clip_pieces(&m->pair, moved, fixed, &m->clip)) return !m->clip.overflow;
     return keep_fragment(m, moved, fixed);
 }
 
 static bool prepare_clip(meeting *m)
 {
     tb_overlaps_found *f = m->found;
-    const int32_t faces = m->moved->most_faces + m->fixed->most_faces + 4;
+    const int32_t faces = tb_meeting_faces(m->pair.moved, m->pair.fixed);
     const size_t bytes = tb_clip_bytes(faces);
     if (bytes > f->clip_bytes) {
         free(f->clip_block);
@@ -203,14 +127,16 @@ static bool prepare_clip(meeting *m)
 
 static bool find_fragments(meeting *m)
 {
-    for (int32_t i = 0; i < m->moved->number_of_pieces; i++) {
-        const tb_piece *moved = &m->moved->pieces[i];
+    const tb_solid *all = m->pair.moved, *by = m->pair.fixed;
+    for (int32_t i = 0; i < all->number_of_pieces; i++) {
+        const tb_piece *moved = &all->pieces[i];
         double lower[3], upper[3];
-        turn_box(&m->relative, moved->lower, moved->upper, lower, upper);
-        if (!boxes_meet(lower, upper, m->fixed->lower, m->fixed->upper)) continue;
-        for (int32_t k = 0; k < m->fixed->number_of_pieces; k++) {
-            const tb_piece *fixed = &m->fixed->pieces[k];
-            if (boxes_meet(lower, upper, fixed->lower, fixed->upper) && !clip_pair(m, moved, fixed))
+        tb_law_turn_box(&m->pair.relative, moved->lower, moved->upper, lower, upper);
+        if (!tb_corners_meet(lower, upper, by->lower, by->upper)) continue;
+        for (int32_t k = 0; k < by->number_of_pieces; k++) {
+            const tb_piece *fixed = &by->pieces[k];
+            if (tb_corners_meet(lower, upper, fixed->lower, fixed->upper) &&
+                !clip_pair(m, moved, fixed))
                 return false;
         }
     }
@@ -219,94 +145,18 @@ static bool find_fragments(meeting *m)
 
 /* ---- parts ---- */
 
-static int32_t root_of(tb_fragment *fragments, int32_t i)
-{
-    while (fragments[i].part != i) i = fragments[i].part = fragments[fragments[i].part].part;
-    return i;
-}
-
-/* Whether two convex polygons of one plane share area: no edge of either separates them. */
-static bool share_area(const tb_vec3 *a, int32_t na, const tb_vec3 *b, int32_t nb)
-{
-    for (int turn = 0; turn < 2; turn++) {
-        tb_vec3 normal = tb_v3(0, 0, 0);
-        for (int32_t i = 1; i + 1 < na; i++)
-            normal =
-                tb_v3_add(normal, tb_v3_cross(tb_v3_sub(a[i], a[0]), tb_v3_sub(a[i + 1], a[0])));
-        for (int32_t i = 0; i < na; i++) {
-            const tb_vec3 e = tb_v3_sub(a[i + 1 == na ? 0 : i + 1], a[i]);
-            const tb_vec3 inward = tb_v3_cross(normal, e);
-            double inside = 0;
-            for (int32_t k = 0; k < nb; k++)
-                inside = fmax(inside, tb_v3_dot(inward, tb_v3_sub(b[k], a[i])));
-            /* the share of rounding in a product of lengths */
-            if (tb_v3_length2(e) > 0 && inside <= 1e-12 * tb_v3_length2(normal)) return false;
-        }
-        const tb_vec3 *other = a;
-        const int32_t count = na;
-        a = b, na = nb, b = other, nb = count;
-    }
-    return true;
-}
-
-static void join_fragments(tb_overlaps_found *f)
-{
-    for (int32_t i = 0; i < f->number_of_seams; i++) {
-        const tb_seam *a = &f->seams[i];
-        if (a->cut < 0) continue;
-        for (int32_t k = 0; k < f->number_of_seams; k++) {
-            const tb_seam *b = &f->seams[k];
-            if (b->cut != -a->cut || b->solid != a->solid) continue;
-            const int32_t x = root_of(f->fragments, a->fragment),
-                          y = root_of(f->fragments, b->fragment);
-            if (x == y || !share_area(f->vertices + a->vertex, a->number_of_vertices,
-                                      f->vertices + b->vertex, b->number_of_vertices))
-                continue;
-            f->fragments[x > y ? x : y].part = x > y ? y : x;
-        }
-    }
-}
-
-/* (6.4): extent of the part's vertices along its normal. */
-static double depth_of(const tb_overlaps_found *f, int32_t root, tb_vec3 area)
-{
-    const tb_vec3 normal = tb_v3_normalize(area, tb_v3(0, 0, 0));
-    double lowest = INFINITY, highest = -INFINITY;
-    for (int32_t i = 0; i < f->number_of_fragments; i++) {
-        const tb_fragment *g = &f->fragments[i];
-        if (g->part != root) continue;
-        for (int32_t v = g->vertex; v < g->vertex + g->number_of_vertices; v++) {
-            const double x = tb_v3_dot(normal, f->vertices[v]);
-            lowest = fmin(lowest, x);
-            highest = fmax(highest, x);
-        }
-    }
-    return highest > lowest ? highest - lowest : 0;
-}
-
 static bool gather_parts(tb_overlaps_found *f)
 {
-    for (int32_t i = 0; i < f->number_of_fragments; i++)
-        f->fragments[i].part = root_of(f->fragments, i);
+    tb_settle_roots(f->fragments, f->number_of_fragments);
     for (int32_t i = 0; i < f->number_of_fragments; i++) {
         if (f->fragments[i].part != i) continue;
         tb_overlap_part *grown =
             tb_grow(f->parts, f->number_of_parts + 1, &f->part_capacity, sizeof *grown);
         if (!grown) return false;
         f->parts = grown;
-        tb_overlap_part *part = &f->parts[f->number_of_parts++];
-        tb_vec3 first = tb_v3(0, 0, 0);
-        *part = (tb_overlap_part){0};
-        for (int32_t k = i; k < f->number_of_fragments; k++) {
-            tb_fragment *g = &f->fragments[k];
-            if (g->part != i) continue;
-            g->number = f->number_of_parts - 1;
-            part->volume += g->volume;
-            first = tb_v3_add(first, g->first);
-            part->area = tb_v3_add(part->area, g->area);
-        }
-        part->centroid = tb_v3_scale(first, 1 / part->volume);
-        part->depth = depth_of(f, i, part->area);
+        f->parts[f->number_of_parts] =
+            tb_part_of(f->fragments, f->number_of_fragments, i, f->vertices, f->number_of_parts);
+        f->number_of_parts++;
     }
     return true;
 }
@@ -359,8 +209,8 @@ static bool open_polygon(tb_overlaps_found *f, tb_overlap_face polygon, int32_t 
         const tb_overlap_face q = f->faces[i];
         if (q.cut != -polygon.cut ||
             f->fragments[q.fragment].part != f->fragments[polygon.fragment].part ||
-            !share_area(f->vertices + polygon.vertex, polygon.number_of_vertices,
-                        f->vertices + q.vertex, q.number_of_vertices))
+            !tb_share_area(f->vertices + polygon.vertex, polygon.number_of_vertices,
+                           f->vertices + q.vertex, q.number_of_vertices))
             continue;
         const tb_vec3 normal = twice_area(f->vertices + q.vertex, q.number_of_vertices);
         for (int32_t k = 0; k < q.number_of_vertices; k++) {
@@ -406,21 +256,13 @@ tb_status tb_solids_overlap(const tb_solid *a, const tb_pose *pose_a, const tb_s
 {
     found->number_of_parts = found->number_of_fragments = 0;
     found->number_of_vertices = found->number_of_seams = found->number_of_faces = 0;
-    /* the solid with planes alone stays, else the one with fewer pieces moves */
-    const bool swapped =
-        a->half_space || (!b->half_space && b->number_of_pieces < a->number_of_pieces);
-    meeting m = {.moved = swapped ? b : a,
-                 .fixed = swapped ? a : b,
-                 .relative =
-                     swapped ? relative_pose(pose_b, pose_a) : relative_pose(pose_a, pose_b),
-                 .home = swapped ? *pose_a : *pose_b,
-                 .swapped = swapped,
-                 .found = found};
-    if (m.moved->half_space) return TB_OK;
+    meeting m = {.pair = tb_meet_solids(a, pose_a, b, pose_b), .found = found};
+    if (m.pair.moved->half_space) return TB_OK;
     if (!prepare_clip(&m) || !find_fragments(&m))
         return tb_fail_memory(error, 0, "the overlap of two solids");
     if (split)
-        join_fragments(found);
+        tb_join_fragments(found->fragments, found->number_of_fragments, found->seams,
+                          found->vertices);
     else
         for (int32_t i = 0; i < found->number_of_fragments; i++) found->fragments[i].part = 0;
     return gather_parts(found) && (!found->keeps_faces || open_faces(found))

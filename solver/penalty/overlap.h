@@ -33,7 +33,6 @@ typedef struct tb_fragment {
 typedef struct tb_seam {
     int32_t solid, cut; /* 0: A, 1: B; signed number of the inner plane */
     int32_t vertex, number_of_vertices;
-    int32_t fragment;
 } tb_seam;
 
 /* A convex polygon of B's surface inside A. */

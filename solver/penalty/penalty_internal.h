@@ -53,7 +53,8 @@ struct tb_penalty {
     tb_solid *solids;
     tb_solid_key *keys;
     int32_t number_of_solids, solid_capacity, key_capacity;
-    bool all_free; /* every tree is one free body with its centre of mass at its origin */
+    bool simple;             /* every tree is one body whose motion body_law.h has */
+    tb_law_body *law_bodies; /* trees; where simple */
 
     tb_pose *poses;                  /* bodies, world */
     tb_vec3 *linear, *angular, *com; /* bodies: velocity of the centre of mass; the centre; world */
@@ -98,17 +99,9 @@ void tb_penalty_begin_kept(const tb_penalty *p);
 tb_status tb_penalty_slope(void *context, double t, const double *y, double *slope,
                            tb_error *error);
 
-/* Constants of a tree that is one free body. */
-static inline tb_law_body tb_penalty_free_body(const tb_model *m, int32_t tree)
-{
-    const tb_model_tree *t = &m->trees[tree];
-    const tb_model_body *b = &m->bodies[t->body];
-    tb_law_body body = {.inverse_mass = t->inverse_mass,
-                        .weight = b->mass * (1 - b->gravity_compensation)};
-    memcpy(body.inverse_inertia, t->inverse_inertia, sizeof body.inverse_inertia);
-    memcpy(body.inertia, b->inertia, sizeof body.inertia);
-    return body;
-}
+/* Constants of a tree that is one body without motors, springs and dampers, from a model's reference
+ * coordinates. False for other trees. */
+bool tb_penalty_simple_body(const tb_model *model, int32_t tree, tb_law_body *body);
 
 /* Steps that a card has made: their cost and the worst contact of each step's last evaluation. */
 typedef struct tb_penalty_steps {

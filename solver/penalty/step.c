@@ -50,6 +50,7 @@ static tb_status take_arrays(tb_penalty *p, const tb_model *m, tb_error *error)
         TB_ARENA_ARRAY(arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
     p->shape_poses = TB_ARENA_ARRAY(arena, tb_pose, shapes);
     p->boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
+    p->law_bodies = TB_ARENA_ZEROED(arena, tb_law_body, m->number_of_trees);
     p->near_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
     p->bounded_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
     p->bounded = TB_ARENA_ARRAY(arena, int32_t, shapes);
@@ -58,7 +59,7 @@ static tb_status take_arrays(tb_penalty *p, const tb_model *m, tb_error *error)
     p->scratch = TB_ARENA_ARRAY(arena, double, (size_t)TB_INTEGRATE_ARRAYS *(size_t)p->size);
     if (!p->poses || !p->linear || !p->angular || !p->com || !p->wrenches || !p->kinematic ||
         !p->shape_poses || !p->boxes || !p->near_boxes || !p->bounded_boxes || !p->bounded ||
-        !p->bounded_shapes || !p->y || !p->scratch)
+        !p->bounded_shapes || !p->law_bodies || !p->y || !p->scratch)
         return tb_fail_memory(error, 0, "a world by the volume law");
     return TB_OK;
 }
@@ -78,6 +79,90 @@ static double choose_margin(const tb_penalty *p)
     return count ? 0.1 * sum / count : 0;
 }
 
+/* ---- single bodies ---- */
+
+/* A body's pose in the world at the reference coordinates, where no joint lies above it. */
+static void find_home(const tb_model *m, int32_t b, tb_vec3 *position, tb_quaternion *orientation)
+{
+    *position = tb_v3_load(m->bodies[b].position);
+    *orientation = tb_q_load(m->bodies[b].orientation);
+    for (int32_t p = m->bodies[b].parent; p > 0; p = m->bodies[p].parent) {
+        const tb_quaternion turn = tb_q_load(m->bodies[p].orientation);
+        *position = tb_v3_add(tb_v3_load(m->bodies[p].position), tb_q_rotate(turn, *position));
+        *orientation = tb_q_mul(turn, *orientation);
+    }
+    *orientation = tb_q_normalize(*orientation);
+}
+
+/* The constants of one slide or hinge at a body's home. */
+static void take_joint(tb_law_body *law, const tb_model_joint *joint, int32_t i, tb_vec3 position,
+                       tb_quaternion orientation)
+{
+    const tb_vec3 anchor = tb_v3_load(joint->position);
+    tb_v3_store(law->axes[i], tb_q_rotate(orientation, tb_v3_load(joint->axis)));
+    law->references[i] = joint->reference;
+    if (joint->type != TB_JOINT_HINGE) return;
+    memcpy(law->local_axis, joint->axis, sizeof law->local_axis);
+    memcpy(law->local_anchor, joint->position, sizeof law->local_anchor);
+    tb_v3_store(law->anchor, tb_v3_add(position, tb_q_rotate(orientation, anchor)));
+}
+
+/* The inverse inertia of the slides or of the hinge. False if it is singular. */
+static bool invert_inertia(const tb_model_body *body, tb_law_body *law)
+{
+    tb_mat33 inertia = tb_m33_identity(), inverse;
+    for (int32_t i = 0; i < law->dofs && law->joints == TB_LAW_SLIDES; i++)
+        for (int32_t k = 0; k < law->dofs; k++)
+            inertia.m[3 * i + k] =
+                body->mass * tb_v3_dot(tb_v3_load(law->axes[i]), tb_v3_load(law->axes[k]));
+    if (law->joints == TB_LAW_HINGE) {
+        const tb_mat33 about_com = tb_m33_symmetric(body->inertia);
+        const tb_vec3 axis = tb_v3_load(law->local_axis);
+        const tb_vec3 arm =
+            tb_v3_cross(axis, tb_v3_sub(tb_v3_load(body->com), tb_v3_load(law->local_anchor)));
+        inertia.m[0] =
+            tb_v3_dot(axis, tb_m33_mul_v3(&about_com, axis)) + body->mass * tb_v3_length2(arm);
+    }
+    if (tb_m33_inverse(&inertia, &inverse) == 0) return false;
+    memcpy(law->inverse_inertia, inverse.m, sizeof law->inverse_inertia);
+    return true;
+}
+
+bool tb_penalty_simple_body(const tb_model *m, int32_t tree, tb_law_body *law)
+{
+    const tb_model_tree *t = &m->trees[tree];
+    const tb_model_body *body = &m->bodies[t->body];
+    tb_vec3 position;
+    tb_quaternion orientation;
+    memset(law, 0, sizeof *law);
+    for (int32_t d = t->dof; d < t->dof + t->number_of_dofs; d++)
+        if (m->dofs[d].damping != 0 || m->dofs[d].armature != 0) return false;
+    law->dofs = t->number_of_dofs;
+    law->weight = body->mass * (1 - body->gravity_compensation);
+    if (t->single_free) {
+        law->joints = TB_LAW_FREE;
+        law->inverse_mass = t->inverse_mass;
+        memcpy(law->inverse_inertia, t->inverse_inertia, sizeof law->inverse_inertia);
+        memcpy(law->inertia, body->inertia, sizeof law->inertia);
+        return true;
+    }
+    if (t->number_of_bodies != 1 || t->number_of_joints > TB_LAW_SLIDES_MOST) return false;
+    law->joints = m->joints[t->joint].type == TB_JOINT_HINGE ? TB_LAW_HINGE : TB_LAW_SLIDES;
+    if (law->joints == TB_LAW_HINGE && t->number_of_joints > 1) return false;
+    find_home(m, t->body, &position, &orientation);
+    tb_v3_store(law->position, position);
+    tb_q_store(law->orientation, orientation);
+    memcpy(law->com, body->com, sizeof law->com);
+    for (int32_t i = 0; i < t->number_of_joints; i++) {
+        const tb_model_joint *joint = &m->joints[t->joint + i];
+        if (joint->stiffness != 0 ||
+            (law->joints == TB_LAW_SLIDES && joint->type != TB_JOINT_SLIDE))
+            return false;
+        take_joint(law, joint, i, position, orientation);
+    }
+    return invert_inertia(body, law);
+}
+
 static tb_status take_model(tb_penalty *p, const tb_model *m, tb_error *error)
 {
     if (strcmp(p->sha256, m->sha256) == 0) return TB_OK;
@@ -89,13 +174,10 @@ static tb_status take_model(tb_penalty *p, const tb_model *m, tb_error *error)
     if (status == TB_OK) status = tb_penalty_take_shapes(p, m, error);
     if (status == TB_OK) status = take_arrays(p, m, error);
     if (status != TB_OK) return status;
-    p->all_free = m->number_of_jointed_trees == 0 && m->number_of_actuators == 0 &&
-                  m->number_of_tendons == 0 && !m->has_polynomials;
-    for (int32_t j = 0; j < m->number_of_joints; j++)
-        if (m->joints[j].stiffness != 0) p->all_free = false;
-    for (int32_t d = 0; d < m->number_of_dofs; d++)
-        if (m->dofs[d].damping != 0 || m->dofs[d].armature != 0) p->all_free = false;
-    if (m->number_of_kinematic_bodies > 0) p->all_free = false;
+    p->simple = m->number_of_actuators == 0 && m->number_of_tendons == 0 && !m->has_polynomials &&
+                m->number_of_kinematic_bodies == 0;
+    for (int32_t t = 0; t < m->number_of_trees && p->simple; t++)
+        p->simple = tb_penalty_simple_body(m, t, &p->law_bodies[t]);
     p->margin = choose_margin(p);
     memcpy(p->sha256, m->sha256, sizeof p->sha256);
     return TB_OK;

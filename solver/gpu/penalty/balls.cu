@@ -67,14 +67,14 @@ TB_CARD void show_item(const tb_gpu_balls *g, const balls_turn *e, int64_t item)
         tb_balls_show_fixed(ball, seen);
     } else {
         const int64_t body = (int64_t)world * s->bodies + ball->body;
-        const size_t apart = (size_t)g->worlds * (size_t)s->bodies * TB_BALLS_NUMBERS;
-        double *point = g->point + TB_BALLS_NUMBERS * body;
-        tb_balls_point(&g->method, e->stage, g->y + TB_BALLS_NUMBERS * body,
-                       g->slopes + TB_BALLS_NUMBERS * body, apart, point);
-        if (!tb_balls_finite(point, TB_BALLS_WORK)) atomicMin(&g->diverged[world], e->step);
+        const size_t apart = (size_t)g->worlds * (size_t)s->bodies * TB_VOLUME_NUMBERS;
+        double *point = g->point + TB_VOLUME_NUMBERS * body;
+        tb_volume_point(&g->method, e->stage, g->y + TB_VOLUME_NUMBERS * body,
+                       g->slopes + TB_VOLUME_NUMBERS * body, apart, point);
+        if (!tb_volume_finite(point, TB_VOLUME_WORK)) atomicMin(&g->diverged[world], e->step);
         tb_balls_show(ball, point, seen);
     }
-    enter_table(g, e, world, shape, seen);
+    if (!g->scans) enter_table(g, e, world, shape, seen);
 }
 
 /* ---- partners ---- */
@@ -117,6 +117,24 @@ TB_CARD void look_at_slot(const tb_gpu_balls *g, const balls_turn *e, int32_t wo
     }
 }
 
+/* All shapes of a small world one after another, which takes less time than the cubes around a ball. */
+TB_CARD void scan_partners(const tb_gpu_balls *g, int32_t shape, const double *all_seen,
+                           partner_list *list)
+{
+    const tb_balls_scene *s = &g->scene;
+    const tb_ball *own = &s->balls[shape];
+    const double *seen = all_seen + (int64_t)TB_BALLS_SEEN * shape;
+    list->count = 0;
+    for (int32_t k = list->after + 1; k < s->shapes && list->count < TB_BALLS_PARTNERS; k++) {
+        const tb_ball *other = &s->balls[k];
+        if (k != shape && tb_balls_collide(own, other) &&
+            (!(other->radius > 0) || tb_balls_near(seen, own->radius,
+                                                   all_seen + (int64_t)TB_BALLS_SEEN * k,
+                                                   other->radius)))
+            list->shapes[list->count++] = k;
+    }
+}
+
 TB_CARD void find_partners(const tb_gpu_balls *g, const balls_turn *e, int32_t world, int32_t shape,
                            const double *all_seen, partner_list *list)
 {
@@ -124,6 +142,10 @@ TB_CARD void find_partners(const tb_gpu_balls *g, const balls_turn *e, int32_t w
     const double per_metre = g->scene.cubes_per_metre;
     const int32_t cx = tb_balls_cube(x[0], per_metre), cy = tb_balls_cube(x[1], per_metre),
                   cz = tb_balls_cube(x[2], per_metre);
+    if (g->scans) {
+        scan_partners(g, shape, all_seen, list);
+        return;
+    }
     list->count = 0;
     for (int32_t dz = -1; dz <= 1; dz++)
         for (int32_t dy = -1; dy <= 1; dy++)
@@ -140,7 +162,7 @@ TB_CARD void find_partners(const tb_gpu_balls *g, const balls_turn *e, int32_t w
 
 /* The forces of all contacts of a ball. */
 TB_CARD void add_forces(const tb_gpu_balls *g, const balls_turn *e, int32_t world, int32_t shape,
-                        tb_balls_sum *sum)
+                        tb_volume_sum *sum)
 {
     const tb_balls_scene *s = &g->scene;
     const double *all_seen =
@@ -168,6 +190,16 @@ TB_CARD void add_forces(const tb_gpu_balls *g, const balls_turn *e, int32_t worl
 
 /* ---- a part of a step ---- */
 
+/* The slope of a body at its point under the forces of its contacts. */
+TB_CARD void slope_of_body(const tb_gpu_balls *g, int32_t body_of_world, int64_t body,
+                           const tb_volume_sum *sum, double *slope)
+{
+    const double *point = g->point + TB_VOLUME_NUMBERS * body;
+    const tb_mat33 rotation = tb_balls_rotation(point);
+    tb_volume_slope(&g->scene.free_bodies[body_of_world].law, g->scene.gravity, &rotation,
+                    tb_v3_load(point), point, g->forces + TB_VOLUME_FORCES * body, sum, slope);
+}
+
 /* The slope of a ball's body; after the last stage its numbers at the end of the step. */
 TB_CARD void push_item(const tb_gpu_balls *g, const balls_turn *e, int64_t item)
 {
@@ -176,19 +208,18 @@ TB_CARD void push_item(const tb_gpu_balls *g, const balls_turn *e, int64_t item)
     const tb_ball *ball = &s->balls[shape];
     if (!(ball->radius > 0) || ball->body < 0 || has_ended(g, e, world)) return;
     const int64_t body = (int64_t)world * s->bodies + ball->body;
-    const size_t apart = (size_t)g->worlds * (size_t)s->bodies * TB_BALLS_NUMBERS;
-    double *slopes = g->slopes + TB_BALLS_NUMBERS * body;
-    tb_balls_sum sum;
+    const size_t apart = (size_t)g->worlds * (size_t)s->bodies * TB_VOLUME_NUMBERS;
+    double *slopes = g->slopes + TB_VOLUME_NUMBERS * body;
+    tb_volume_sum sum;
     memset(&sum, 0, sizeof sum);
     add_forces(g, e, world, shape, &sum);
-    tb_balls_slope(s, &s->free_bodies[ball->body], g->point + TB_BALLS_NUMBERS * body,
-                   g->forces + TB_BALLS_FORCES * body, &sum, slopes + (size_t)e->stage * apart);
+    slope_of_body(g, ball->body, body, &sum, slopes + (size_t)e->stage * apart);
     if (sum.degenerate) g->degenerate[world] = 1;
     if (e->stage + 1 < g->method.stages) return;
     if (sum.deepest > g->deepest[body]) g->deepest[body] = sum.deepest;
     if (sum.contacts > 0)
         atomicAdd(&g->step_contacts[(int64_t)world * g->steps + e->step], sum.contacts);
-    if (!tb_balls_advance(&g->method, g->y + TB_BALLS_NUMBERS * body, slopes, apart))
+    if (!tb_volume_advance(&g->method, &s->free_bodies[ball->body].law, g->y + TB_VOLUME_NUMBERS * body, slopes, apart))
         atomicMin(&g->diverged[world], e->step);
 }
 
@@ -197,21 +228,19 @@ TB_CARD void fly(const tb_gpu_balls *g, int32_t world, int32_t body_of_world)
 {
     const tb_balls_scene *s = &g->scene;
     const int64_t body = (int64_t)world * s->bodies + body_of_world;
-    const size_t apart = (size_t)g->worlds * (size_t)s->bodies * TB_BALLS_NUMBERS;
-    double *y = g->y + TB_BALLS_NUMBERS * body, *point = g->point + TB_BALLS_NUMBERS * body;
-    double *slopes = g->slopes + TB_BALLS_NUMBERS * body;
-    tb_balls_sum none;
+    const size_t apart = (size_t)g->worlds * (size_t)s->bodies * TB_VOLUME_NUMBERS;
+    double *y = g->y + TB_VOLUME_NUMBERS * body, *point = g->point + TB_VOLUME_NUMBERS * body;
+    double *slopes = g->slopes + TB_VOLUME_NUMBERS * body;
+    tb_volume_sum none;
     memset(&none, 0, sizeof none);
     for (int32_t step = 0; step < g->steps; step++) {
         bool finite = true;
         for (int32_t stage = 0; stage < g->method.stages; stage++) {
-            tb_balls_point(&g->method, stage, y, slopes, apart, point);
-            finite = finite && tb_balls_finite(point, TB_BALLS_WORK);
-            tb_balls_slope(s, &s->free_bodies[body_of_world], point,
-                           g->forces + TB_BALLS_FORCES * body, &none,
-                           slopes + (size_t)stage * apart);
+            tb_volume_point(&g->method, stage, y, slopes, apart, point);
+            finite = finite && tb_volume_finite(point, TB_VOLUME_WORK);
+            slope_of_body(g, body_of_world, body, &none, slopes + (size_t)stage * apart);
         }
-        finite = tb_balls_advance(&g->method, y, slopes, apart) && finite;
+        finite = tb_volume_advance(&g->method, &s->free_bodies[body_of_world].law, y, slopes, apart) && finite;
         if (!finite) atomicMin(&g->diverged[world], step);
     }
 }
@@ -232,8 +261,8 @@ TB_CARD void step_items(const tb_gpu_balls *g, const balls_lane *t)
 TB_CARD void fly_all(const tb_gpu_balls *g)
 {
     const int64_t bodies = (int64_t)g->worlds * g->scene.bodies;
-    const int64_t lanes = (int64_t)gridDim.x * TB_GPU_BALLS_THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * TB_GPU_BALLS_THREADS + threadIdx.x; i < bodies;
+    const int64_t lanes = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < bodies;
          i += lanes)
         if (g->scene.free_bodies[i % g->scene.bodies].ball < 0)
             fly(g, (int32_t)(i / g->scene.bodies), (int32_t)(i % g->scene.bodies));
@@ -246,15 +275,15 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BALLS_THREADS)
     balls_lane t;
     fly_all(&g);
     if (!g.alone) {
-        t.first = (int64_t)blockIdx.x * TB_GPU_BALLS_THREADS + threadIdx.x;
+        t.first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
         t.end = g.worlds * shapes;
-        t.apart = (int64_t)gridDim.x * TB_GPU_BALLS_THREADS;
+        t.apart = (int64_t)gridDim.x * blockDim.x;
         t.place = (meeting *)(void *)g.meeting;
         step_items(&g, &t);
         return;
     }
     t.place = NULL;
-    t.apart = TB_GPU_BALLS_THREADS;
+    t.apart = blockDim.x;
     for (int64_t world = blockIdx.x; world < g.worlds; world += gridDim.x) {
         t.first = world * shapes + threadIdx.x;
         t.end = (world + 1) * shapes;
@@ -262,17 +291,24 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BALLS_THREADS)
     }
 }
 
+/* Worlds of their own blocks have blocks as wide as a world, as many as the card holds at once. */
 extern "C" cudaError_t tb_gpu_start_balls(const tb_gpu_balls *balls, int32_t processors,
                                           cudaStream_t stream)
 {
     tb_gpu_balls g = *balls;
     void *arguments[] = {&g};
-    int64_t blocks = (int64_t)processors * 2;
     const int64_t lanes = (int64_t)g.worlds * g.scene.shapes;
-    const int64_t wanted =
-        g.alone ? g.worlds : (lanes + TB_GPU_BALLS_THREADS - 1) / TB_GPU_BALLS_THREADS;
+    int threads = TB_GPU_BALLS_THREADS, resident = 2;
+    if (g.alone) {
+        while (threads > WARP && threads / 2 >= g.scene.shapes) threads /= 2;
+        const cudaError_t result = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &resident, (const void *)tb_gpu_balls_steps, threads, 0);
+        if (result != cudaSuccess) return result;
+    }
+    int64_t blocks = (int64_t)processors * (resident > 0 ? resident : 1);
+    const int64_t wanted = g.alone ? g.worlds : (lanes + threads - 1) / threads;
     if (wanted < blocks) blocks = wanted > 0 ? wanted : 1;
     return cudaLaunchCooperativeKernel((const void *)tb_gpu_balls_steps, dim3((unsigned)blocks),
-                                       dim3((unsigned)TB_GPU_BALLS_THREADS), arguments, 0, stream);
+                                       dim3((unsigned)threads), arguments, 0, stream);
 }
 #endif

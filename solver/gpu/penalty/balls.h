@@ -10,16 +10,19 @@
 enum {
     TB_GPU_BALLS_THREADS = 128,
     TB_GPU_BALLS_ALONE =
-        1024,              /* a world of up to so many shapes is a block's own if there are many */
+        1024, /* a world of up to so many shapes is a block's own if there are many */
+    TB_GPU_BALLS_SCANNED =
+        128,               /* a world of its own block: up to so many shapes have no hash table */
     TB_GPU_BALLS_SLOTS = 4 /* of the hash table for each shape, at least half of them free */
 };
 
 /* Pointers of the card; N: worlds x bodies, S: worlds x shapes. */
 typedef struct tb_gpu_balls {
     tb_balls_scene scene;
-    tb_balls_method method;
+    tb_volume_method method;
     int32_t worlds, steps;
     bool alone;                /* a block has worlds of its own and waits for no other */
+    bool scans;                /* partners are found without the hash table */
     uint32_t slots;            /* of a world's table, a power of two */
     double *y;                 /* N x 14 */
     double *point;             /* N x 14 */
@@ -38,10 +41,6 @@ typedef struct tb_gpu_balls {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The backend's entries. */
-tb_status tb_gpu_balls_open(int32_t device, void **context, tb_error *error);
-tb_status tb_gpu_balls_run(void *context, tb_balls_run *run, tb_error *error);
-void tb_gpu_balls_close(void *context);
 /* Begins all steps on the stream and does not wait. */
 cudaError_t tb_gpu_start_balls(const tb_gpu_balls *balls, int32_t processors, cudaStream_t stream);
 #ifdef __cplusplus

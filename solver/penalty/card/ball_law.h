@@ -1,38 +1,9 @@
-/* Contacts of balls, and the motion of free bodies under forces: formulas of the volume law that processor
- * and card share, one contact or one body wide (volume_law.h has the sources). */
+/* Contacts of balls: formulas of the volume law that processor and card share, one contact wide
+ * (volume_law.h has the sources). */
 #ifndef TB_BALL_LAW_H
 #define TB_BALL_LAW_H
 
-#include "penalty/volume_law.h"
-
-/* A body's motion at a point of an integration. */
-typedef struct tb_law_motion {
-    tb_vec3 com;             /* m, world */
-    tb_vec3 linear, angular; /* m/s of the centre of mass; rad/s; world axes */
-} tb_law_motion;
-
-/* A free body's constants. */
-typedef struct tb_law_body {
-    double inverse_mass;       /* 1/kg, with the armature */
-    double inverse_inertia[9]; /* body axes, with the armature */
-    double inertia[6];         /* kg m^2: xx, yy, zz, xy, xz, yz */
-    double weight;             /* kg: mass that gravity acts on */
-} tb_law_body;
-
-TB_FN tb_vec3 tb_law_velocity_at(const tb_law_motion *m, tb_vec3 x)
-{
-    return tb_v3_add(m->linear, tb_v3_cross(m->angular, tb_v3_sub(x, m->com)));
-}
-
-/* Adds a force and a torque that act at a point to a wrench about the centre of mass. */
-TB_FN void tb_law_add_wrench(double w[6], tb_vec3 com, tb_vec3 at, tb_vec3 force, tb_vec3 torque)
-{
-    const tb_vec3 turn = tb_v3_add(torque, tb_v3_cross(tb_v3_sub(at, com), force));
-    for (int k = 0; k < 3; k++) {
-        w[k] += tb_v3_at(force, k);
-        w[3 + k] += tb_v3_at(turn, k);
-    }
-}
+#include "penalty/card/body_law.h"
 
 /* Result of tb_law_two_balls. */
 typedef enum tb_ball_contact {
@@ -63,32 +34,34 @@ TB_FN tb_ball_contact tb_law_two_balls(const tb_volume_constants *c, tb_vec3 xa,
     return TB_BALLS_TOUCH;
 }
 
-/* Acceleration of a free body (world, body axes) under wrenches about its centre of mass: w of contacts and
- * `more` (N, N m, world), and `applied` (world, body axes). v: its six velocities. */
-TB_FN void tb_law_free_acceleration(const tb_law_body *body, const double gravity[3],
-                                    const tb_mat33 *rotation, const double v[6], const double w[6],
-                                    const double more[6], const double applied[6], double s[6])
+/* A ball, or the surface of a half-space. */
+typedef struct tb_law_round {
+    double radius;    /* m; 0: a half-space */
+    tb_vec3 position; /* m, world: the centre, or a point of the plane */
+    tb_vec3 normal;   /* out of the half-space */
+} tb_law_round;
+
+/* Whether two shapes meet in closed form: balls with each other, and with half-spaces. */
+TB_FN bool tb_law_is_round(double radius_a, bool half_space_a, double radius_b, bool half_space_b)
 {
-    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-    const tb_vec3 spin = tb_v3_load(v + 3);
-    const tb_vec3 torque =
-        tb_m33_tmul_v3(rotation, tb_v3_add(tb_v3_load(w + 3), tb_v3_load(more + 3)));
-    const tb_vec3 gyro = tb_v3_cross(spin, tb_m33_mul_v3(&inertia, spin));
-    double x[3];
-    for (int k = 0; k < 3; k++) {
-        s[k] = body->inverse_mass * (w[k] + more[k] + applied[k] + body->weight * gravity[k]);
-        x[k] = tb_v3_at(torque, k) + applied[3 + k] - tb_v3_at(gyro, k);
-    }
-    for (int k = 0; k < 3; k++)
-        s[3 + k] = body->inverse_inertia[3 * k] * x[0] + body->inverse_inertia[3 * k + 1] * x[1] +
-                   body->inverse_inertia[3 * k + 2] * x[2];
+    return (radius_a > 0 && (radius_b > 0 || half_space_b)) || (radius_b > 0 && half_space_a);
 }
 
-/* q' of a quaternion turned by w (body axes): q (0, w) / 2 */
-TB_FN void tb_law_quaternion_slope(const double q[4], const double w[3], double slope[4])
+/* The contact of a ball with a ball or a half-space. *given: `push` is the whole push; else the law of
+ * overlaps makes it from the part. */
+TB_FN tb_ball_contact tb_law_round_contact(const tb_volume_constants *c, const tb_law_round *a,
+                                           const tb_law_round *b, tb_overlap_part *part,
+                                           tb_contact_push *push, bool *given)
 {
-    const tb_quaternion r = tb_q_mul(tb_q_load(q), tb_q(0, w[0], w[1], w[2]));
-    slope[0] = r.w / 2, slope[1] = r.x / 2, slope[2] = r.y / 2, slope[3] = r.z / 2;
+    *given = a->radius > 0 && b->radius > 0;
+    if (*given)
+        return tb_law_two_balls(c, a->position, a->radius, b->position, b->radius, part, push);
+    const tb_law_round *ball = a->radius > 0 ? a : b, *plane = a->radius > 0 ? b : a;
+    const double gap = tb_v3_dot(plane->normal, tb_v3_sub(ball->position, plane->position));
+    if (!tb_ball_in_half_space(ball->position, ball->radius, plane->normal, gap, part))
+        return TB_BALLS_APART;
+    if (ball == b) part->area = tb_v3_negate(part->area);
+    return TB_BALLS_TOUCH;
 }
 
 #endif
