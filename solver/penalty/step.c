@@ -128,6 +128,19 @@ static bool invert_inertia(const tb_model_body *body, tb_law_body *law)
     return true;
 }
 
+/* A free body whose origin is not its centre of mass. False if it has no inertia. */
+static bool take_free(const tb_model_body *body, tb_law_body *law)
+{
+    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+    tb_mat33 inverse;
+    if (!(body->mass > 0) || tb_m33_inverse(&inertia, &inverse) == 0) return false;
+    law->joints = TB_LAW_FREE_BESIDE;
+    law->inverse_mass = 1 / body->mass;
+    memcpy(law->inverse_inertia, inverse.m, sizeof law->inverse_inertia);
+    memcpy(law->inertia, body->inertia, sizeof law->inertia);
+    return true;
+}
+
 bool tb_penalty_simple_body(const tb_model *m, int32_t tree, tb_law_body *law)
 {
     const tb_model_tree *t = &m->trees[tree];
@@ -147,12 +160,13 @@ bool tb_penalty_simple_body(const tb_model *m, int32_t tree, tb_law_body *law)
         return true;
     }
     if (t->number_of_bodies != 1 || t->number_of_joints > TB_LAW_SLIDES_MOST) return false;
+    memcpy(law->com, body->com, sizeof law->com);
+    if (m->joints[t->joint].type == TB_JOINT_FREE) return take_free(body, law);
     law->joints = m->joints[t->joint].type == TB_JOINT_HINGE ? TB_LAW_HINGE : TB_LAW_SLIDES;
     if (law->joints == TB_LAW_HINGE && t->number_of_joints > 1) return false;
     find_home(m, t->body, &position, &orientation);
     tb_v3_store(law->position, position);
     tb_q_store(law->orientation, orientation);
-    memcpy(law->com, body->com, sizeof law->com);
     for (int32_t i = 0; i < t->number_of_joints; i++) {
         const tb_model_joint *joint = &m->joints[t->joint + i];
         if (joint->stiffness != 0 ||

@@ -187,7 +187,7 @@ static tb_status bring(tb_gpu_volume *c, const tb_volume_run *run, tb_error *err
 }
 
 tb_status tb_gpu_solids_launch(tb_gpu_volume *c, const tb_volume_run *run,
-                              tb_gpu_volume_results *results, tb_error *error)
+                               tb_gpu_volume_results *results, tb_error *error)
 {
     const tb_gpu_solids *g = &c->solids;
     const tb_status status = bring(c, run, error);

@@ -42,10 +42,10 @@ tb_status tb_gpu_volume_fetch(tb_gpu_volume *volume, void *to, const void *from,
 /* Bring a scene, and the worlds of a run; the second starts the launch. */
 tb_status tb_gpu_balls_scene(tb_gpu_volume *volume, const tb_balls_scene *scene, tb_error *error);
 tb_status tb_gpu_balls_launch(tb_gpu_volume *volume, const tb_volume_run *run,
-                             tb_gpu_volume_results *results, tb_error *error);
+                              tb_gpu_volume_results *results, tb_error *error);
 tb_status tb_gpu_solids_scene(tb_gpu_volume *volume, const tb_solids_scene *scene, tb_error *error);
 tb_status tb_gpu_solids_launch(tb_gpu_volume *volume, const tb_volume_run *run,
-                              tb_gpu_volume_results *results, tb_error *error);
+                               tb_gpu_volume_results *results, tb_error *error);
 /* After a launch of solids: *again is set where there was no room for all pairs or fragments; the room
  * grows, and the run is to be made once more. */
 tb_status tb_gpu_solids_grow(tb_gpu_volume *volume, bool *again, tb_error *error);

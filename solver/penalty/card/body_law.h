@@ -32,7 +32,12 @@ typedef struct tb_law_motion {
 } tb_law_motion;
 
 /* The joints of a body: those of a tree that has one body. */
-typedef enum tb_law_joints { TB_LAW_FREE, TB_LAW_SLIDES, TB_LAW_HINGE } tb_law_joints;
+typedef enum tb_law_joints {
+    TB_LAW_FREE,        /* its centre of mass is its origin */
+    TB_LAW_FREE_BESIDE, /* its centre of mass is elsewhere; the linear velocity is that of its origin */
+    TB_LAW_SLIDES,
+    TB_LAW_HINGE
+} tb_law_joints;
 
 enum { TB_LAW_SLIDES_MOST = 3 };
 
@@ -40,8 +45,8 @@ enum { TB_LAW_SLIDES_MOST = 3 };
 typedef struct tb_law_body {
     tb_law_joints joints;
     int32_t dofs;
-    double inverse_mass;       /* free: 1/kg, with the armature */
-    double inverse_inertia[9]; /* free: body axes, with the armature; else of the dofs, 3 x 3 */
+    double inverse_mass;       /* free: 1/kg */
+    double inverse_inertia[9]; /* free: body axes; else of the dofs, 3 x 3 */
     double inertia[6];         /* free: kg m^2: xx, yy, zz, xy, xz, yz */
     double weight;             /* kg: mass that gravity acts on */
     /* slides and hinge */
@@ -52,9 +57,9 @@ typedef struct tb_law_body {
     double com[3];                                    /* m, body frame */
 } tb_law_body;
 
-TB_FN int32_t tb_law_coordinates(const tb_law_body *body)
+TB_FN bool tb_law_is_free(const tb_law_body *body)
 {
-    return body->joints == TB_LAW_FREE ? 7 : body->dofs;
+    return body->joints == TB_LAW_FREE || body->joints == TB_LAW_FREE_BESIDE;
 }
 
 /* The pose and the motion of a body at coordinates q and velocities u. */
@@ -62,11 +67,15 @@ TB_FN void tb_law_move(const tb_law_body *body, const double *q, const double *u
                        tb_law_motion *motion)
 {
     motion->linear = motion->angular = tb_v3(0, 0, 0);
-    if (body->joints == TB_LAW_FREE) {
+    if (tb_law_is_free(body)) {
         pose->position = motion->com = tb_v3_load(q);
         pose->rotation = tb_q_matrix(tb_q_normalize(tb_q_load(q + 3)));
         motion->linear = tb_v3_load(u);
         motion->angular = tb_m33_mul_v3(&pose->rotation, tb_v3_load(u + 3));
+        if (body->joints == TB_LAW_FREE) return;
+        const tb_vec3 arm = tb_m33_mul_v3(&pose->rotation, tb_v3_load(body->com));
+        motion->com = tb_v3_add(pose->position, arm);
+        motion->linear = tb_v3_add(motion->linear, tb_v3_cross(motion->angular, arm));
         return;
     }
     tb_quaternion orientation = tb_q_load(body->orientation);
@@ -135,6 +144,25 @@ TB_FN void tb_law_quaternion_slope(const double q[4], const double w[3], double 
     slope[0] = r.w / 2, slope[1] = r.x / 2, slope[2] = r.y / 2, slope[3] = r.z / 2;
 }
 
+/* The same where the origin is not the centre of mass: applied forces act at the origin, and s has its
+ * acceleration, a - alpha x r - w x (w x r). */
+TB_FN void tb_law_beside_acceleration(const tb_law_body *body, const double gravity[3],
+                                      const tb_mat33 *rotation, const double v[6],
+                                      const double w[6], const double more[6],
+                                      const double applied[6], double s[6])
+{
+    const tb_vec3 arm = tb_m33_mul_v3(rotation, tb_v3_load(body->com));
+    const tb_vec3 spin = tb_m33_mul_v3(rotation, tb_v3_load(v + 3));
+    double moved[6]; /* to the centre of mass */
+    for (int k = 0; k < 3; k++) moved[k] = more[k];
+    tb_v3_store(moved + 3, tb_v3_sub(tb_v3_load(more + 3), tb_v3_cross(arm, tb_v3_load(applied))));
+    tb_law_free_acceleration(body, gravity, rotation, v, w, moved, applied, s);
+    const tb_vec3 turn = tb_m33_mul_v3(rotation, tb_v3_load(s + 3));
+    const tb_vec3 falls =
+        tb_v3_add(tb_v3_cross(turn, arm), tb_v3_cross(spin, tb_v3_cross(spin, arm)));
+    tb_v3_store(s, tb_v3_sub(tb_v3_load(s), falls));
+}
+
 /* Accelerations of a body's dofs, as tb_law_free_acceleration; com: of its motion. */
 TB_FN void tb_law_acceleration(const tb_law_body *body, const double gravity[3],
                                const tb_mat33 *rotation, tb_vec3 com, const double *u,
@@ -143,6 +171,10 @@ TB_FN void tb_law_acceleration(const tb_law_body *body, const double gravity[3],
 {
     if (body->joints == TB_LAW_FREE) {
         tb_law_free_acceleration(body, gravity, rotation, u, w, more, applied, s);
+        return;
+    }
+    if (body->joints == TB_LAW_FREE_BESIDE) {
+        tb_law_beside_acceleration(body, gravity, rotation, u, w, more, applied, s);
         return;
     }
     tb_vec3 force, torque;
@@ -168,17 +200,17 @@ TB_FN void tb_law_acceleration(const tb_law_body *body, const double gravity[3],
 TB_FN void tb_law_coordinate_slopes(const tb_law_body *body, const double *q, const double *u,
                                     double *slope)
 {
-    const int32_t straight = body->joints == TB_LAW_FREE ? 3 : body->dofs;
+    const int32_t straight = tb_law_is_free(body) ? 3 : body->dofs;
     for (int32_t k = 0; k < straight; k++) slope[k] = u[k];
-    if (body->joints == TB_LAW_FREE) tb_law_quaternion_slope(q + 3, u + 3, slope + 3);
+    if (tb_law_is_free(body)) tb_law_quaternion_slope(q + 3, u + 3, slope + 3);
 }
 
 /* Moves coordinates by constant velocities for a time dt. */
 TB_FN void tb_law_fly(const tb_law_body *body, double *q, const double *u, double dt)
 {
-    const int32_t straight = body->joints == TB_LAW_FREE ? 3 : body->dofs;
+    const int32_t straight = tb_law_is_free(body) ? 3 : body->dofs;
     for (int32_t k = 0; k < straight; k++) q[k] += dt * u[k];
-    if (body->joints == TB_LAW_FREE)
+    if (tb_law_is_free(body))
         tb_q_store(q + 3, tb_q_integrate(tb_q_load(q + 3), tb_v3_load(u + 3), dt));
 }
 

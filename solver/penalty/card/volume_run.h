@@ -102,7 +102,7 @@ TB_FN bool tb_volume_advance(const tb_volume_method *m, const tb_law_body *law, 
         }
     }
     const bool finite = tb_volume_finite(y, TB_VOLUME_NUMBERS);
-    if (law->joints == TB_LAW_FREE) tb_q_store(y + 3, tb_q_normalize(tb_q_load(y + 3)));
+    if (tb_law_is_free(law)) tb_q_store(y + 3, tb_q_normalize(tb_q_load(y + 3)));
     return finite;
 }
 

@@ -58,9 +58,9 @@ static inline double farthest(const double *a, const double *b, int32_t count)
 }
 
 /* Steps both ways from one start; the largest difference of coordinates and velocities. contacts: of one step
- * at the least. */
+ * at the least; before: steps of the processor from the start. */
 static inline double compare(const tb_model *model, const char *integrator, int32_t steps,
-                             int32_t contacts, bool *equal)
+                             int32_t contacts, int32_t before, bool *equal)
 {
     tb_state *a = NULL, *b = NULL;
     tb_certificate ca, cb;
@@ -69,6 +69,8 @@ static inline double compare(const tb_model *model, const char *integrator, int3
                *card = stepper_by(TB_BACKEND_GPU, integrator, true);
     start(model, &a, 0);
     start(model, &b, 0);
+    TEST_OK(tb_step(cpu, a, before, &ca, &error), &error);
+    TEST_OK(tb_step(cpu, b, before, &cb, &error), &error);
     TEST_OK(tb_step(cpu, a, steps, &ca, &error), &error);
     TEST_OK(tb_step(card, b, steps, &cb, &error), &error);
     const tb_model *m = a->model;
