@@ -123,6 +123,9 @@ run 0 bench goteman --table simulations --scene geneva_12 --steps 2 --json
 has '"evaluations":8'
 run 0 bench goteman --table splitting --scene prisms_27 --steps 20
 has 'prisms_27'
+run 0 bench goteman --table tippe-top
+has 'stem horizontal'
+check "the top is inverted within the thesis's time" grep -qE "^  inverted +1\.[0-9]+ \(3.3\)" "$dir/out"
 run 0 bench goteman --table sorts
 has '160000 keys'
 run 1 bench goteman --table traversals --scene prisms_9
@@ -131,6 +134,9 @@ says "table 'traversals' has no row of scene 'prisms_9'"
 # Litven's figures; the card that the processor plays takes part in the first three
 TRIBO_GPU_PLUGIN=$(dirname "$TRIBO")/tests/plugin/card.so
 export TRIBO_GPU_PLUGIN
+run 0 bench goteman --table batches --scene prisms_512 --steps 2
+has "prisms_512 x 1, 2 steps"
+check "card and processor agree" grep -qE "prisms_512 x 1, .* 0 +0 +[0-9]+" "$dir/out"
 for table in band products random; do
     run 0 bench litven --table $table --contacts 96 --repeats 1 --plot "$dir/$table.svg"
     has "litven $table"

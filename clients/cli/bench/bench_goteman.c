@@ -447,6 +447,235 @@ static tb_status fill_splitting(const thesis_options *o, thesis_table *t, tb_err
     return status;
 }
 
+/* ---- Tippe Top ---- */
+
+/* Angle of the stem to the vertical, degrees, and angular velocity about it, rad/s (figure 8.7). */
+static tb_status look_at_top(const tb_state *state, int32_t body, double *angle, double *spin)
+{
+    tb_body_motion m;
+    const tb_status status = tb_state_body_motion(state, body, &m);
+    if (status != TB_OK) return status;
+    const double *q = m.orientation, *w = m.angular_velocity;
+    const double stem[3] = {2 * (q[1] * q[3] + q[0] * q[2]), 2 * (q[2] * q[3] - q[0] * q[1]),
+                            1 - 2 * (q[1] * q[1] + q[2] * q[2])};
+    *angle = acos(fmax(-1, fmin(1, stem[2]))) * 180 / acos(-1.0);
+    *spin = stem[0] * w[0] + stem[1] * w[1] + stem[2] * w[2];
+    return TB_OK;
+}
+
+static void add_top_row(thesis_table *t, const char *what, double time, double angle, double spin)
+{
+    thesis_row *row = thesis_add_row(t, what);
+    row->here[0] = time;
+    row->here[1] = angle;
+    row->here[2] = spin;
+}
+
+/* The thesis's run of 3.3 s in steps of 0.1 ms. Its figure 8.7 shows the spin; in words, the spin vanishes where the
+ * stem is horizontal, is negative afterwards, and the top ends inverted. */
+static tb_status fill_tippe_top(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    enum { STEPS = 33000, LOOK = 50, PRINT = 1500 };
+    static const double INVERTED_DEGREES = 171.9; /* cosine -0.99 */
+    const char *scene = o->scene != NULL ? o->scene : "tippe_top";
+    const int32_t steps = o->steps > 0 ? (int32_t)o->steps : STEPS;
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper = NULL;
+    tb_model *model = NULL;
+    tb_state *state = NULL;
+    bool horizontal = false, inverted = false;
+    options.scheme = TB_SCHEME_VOLUME;
+    thesis_add_column(t, "seconds", "s");
+    thesis_add_column(t, "angle", "deg");
+    thesis_add_column(t, "spin", "rad/s");
+    tb_status status = open_at(scene, 0, &model, &state, error);
+    const int32_t body = status == TB_OK ? tb_model_find(model, TB_HANDLE_BODY, "top") : -1;
+    if (status == TB_OK && body < 0)
+        status = cli_fail(error, TB_NOT_FOUND, "", 0, NULL, "scene '%s' has no body 'top'", scene);
+    if (status == TB_OK) status = tb_stepper_create(&options, &stepper, error);
+    for (int32_t done = 0; done <= steps && status == TB_OK && !interrupt_requested();) {
+        double angle, spin;
+        status = look_at_top(state, body, &angle, &spin);
+        if (status != TB_OK) break;
+        const double time = tb_state_time(state);
+        char label[THESIS_LABEL];
+        snprintf(label, sizeof label, "%s, %.2f s", scene, time);
+        if (done % PRINT == 0) add_top_row(t, label, time, angle, spin);
+        if (angle >= 90 && !horizontal) add_top_row(t, "stem horizontal", time, angle, spin);
+        horizontal = horizontal || angle >= 90;
+        if (angle >= INVERTED_DEGREES && !inverted) {
+            add_top_row(t, "inverted", time, angle, spin);
+            t->row[t->rows - 1].thesis[0] = 3.3;
+            inverted = true;
+        }
+        status = tb_step(stepper, state, LOOK, NULL, error);
+        done += LOOK;
+    }
+    thesis_note(t, "The thesis ends at 3.3 s with the top inverted; its text names no other time, "
+                   "and no dimensions");
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    return status;
+}
+
+/* ---- batches of worlds on a card ---- */
+
+enum { MOST_BATCH = 4096 };
+
+/* Worlds of one scene after some steps of a card. */
+typedef struct batch {
+    tb_state *states[MOST_BATCH];
+    int32_t worlds;
+} batch;
+
+static void free_batch(batch *b)
+{
+    for (int32_t i = 0; i < b->worlds; i++) tb_state_destroy(b->states[i]);
+    b->worlds = 0;
+}
+
+static tb_status fork_batch(const batch *from, batch *to, tb_error *error)
+{
+    for (to->worlds = 0; to->worlds < from->worlds; to->worlds++) {
+        const tb_status status =
+            tb_state_fork(from->states[to->worlds], &to->states[to->worlds], error);
+        if (status != TB_OK) return status;
+    }
+    return TB_OK;
+}
+
+static tb_stepper *batch_stepper(const thesis_options *o, tb_backend_choice backend,
+                                 tb_error *error)
+{
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper = NULL;
+    options.scheme = TB_SCHEME_VOLUME;
+    options.backend = backend;
+    options.threads = (int32_t)o->threads;
+    options.solve.solver = o->solver != NULL ? o->solver : "symplectic";
+    return tb_stepper_create(&options, &stepper, error) == TB_OK ? stepper : NULL;
+}
+
+/* The largest difference of two batches' coordinates. */
+static double compare_batches(const batch *a, const batch *b, int32_t coordinates)
+{
+    double most = 0;
+    for (int32_t w = 0; w < a->worlds; w++) {
+        const double *x = tb_state_q(a->states[w]), *y = tb_state_q(b->states[w]);
+        for (int32_t i = 0; i < coordinates; i++) most = fmax(most, fabs(x[i] - y[i]));
+    }
+    return most;
+}
+
+/* Worlds that differ a little in their first coordinate, at the scene's start. */
+static tb_status start_batch(const tb_model *model, int32_t worlds, batch *b, tb_error *error)
+{
+    const int32_t start = tb_model_find(model, TB_HANDLE_KEYFRAME, "start");
+    const int32_t count = tb_model_count(model).coordinates;
+    for (b->worlds = 0; b->worlds < worlds;) {
+        tb_status status = tb_state_create(model, &b->states[b->worlds], error);
+        if (status != TB_OK) return status;
+        tb_state *state = b->states[b->worlds++];
+        status = tb_state_reset(state, start, error);
+        if (status != TB_OK) return status;
+        double *q = malloc((size_t)count * sizeof *q);
+        if (q == NULL) return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
+        memcpy(q, tb_state_q(state), (size_t)count * sizeof *q);
+        q[0] += 1e-7 * (b->worlds - 1);
+        status = tb_state_set_q(state, q, count, error);
+        free(q);
+        if (status != TB_OK) return status;
+    }
+    return TB_OK;
+}
+
+static tb_status time_batch(tb_stepper *stepper, batch *b, int32_t steps, double *seconds,
+                            tb_error *error)
+{
+    const double before = now();
+    const tb_status status = tb_step_batch(stepper, b->states, b->worlds, steps, NULL, error);
+    *seconds = now() - before;
+    return status;
+}
+
+/* The worlds' steps on the card, twice, and on the processor. */
+static tb_status measure_batch(tb_stepper *const steppers[2], const batch *from, int32_t steps,
+                               int32_t coordinates, thesis_row *row, tb_error *error)
+{
+    static batch again, card, processor;
+    double seconds;
+    tb_status status = fork_batch(from, &card, error);
+    if (status == TB_OK) status = fork_batch(from, &again, error);
+    if (status == TB_OK) status = fork_batch(from, &processor, error);
+    if (status == TB_OK) status = time_batch(steppers[1], &again, steps, &seconds, error);
+    if (status == TB_OK) status = time_batch(steppers[1], &card, steps, &row->here[1], error);
+    if (status == TB_OK) status = time_batch(steppers[0], &processor, steps, &row->here[0], error);
+    if (status == TB_OK) {
+        row->here[2] = row->here[0] / row->here[1];
+        row->here[3] = compare_batches(&card, &processor, coordinates);
+        row->here[4] = compare_batches(&card, &again, coordinates);
+        row->here[5] = 0;
+        for (int32_t w = 0; w < card.worlds; w++)
+            row->here[5] += tb_state_number_of_contacts(card.states[w]);
+    }
+    free_batch(&card);
+    free_batch(&again);
+    free_batch(&processor);
+    return status;
+}
+
+static tb_status fill_batches(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const struct {
+        const char *scene;
+        int32_t worlds, before, steps; /* steps of the card before those that are timed */
+    } ROWS[] = {{"billiards", 1, 50, 500},     {"billiards_10", 4096, 50, 200},
+                {"cube_drop", 4096, 450, 200}, {"tippe_top", 4096, 100, 500},
+                {"prisms_512", 1, 450, 100},   {"prisms_2197", 1, 450, 50},
+                {"prisms_27", 1024, 420, 50},  {"bucket", 1, 200, 200},
+                {"bucket", 128, 200, 20},      {"fork_ring", 1024, 20, 50},
+                {"geneva", 1, 640, 200},       {"geneva", 512, 640, 20}};
+    static batch from;
+    thesis_add_column(t, "processor", "s");
+    thesis_add_column(t, "card", "s");
+    thesis_add_column(t, "processor_over_card", "");
+    thesis_add_column(t, "difference", "");
+    thesis_add_column(t, "difference_of_runs", "");
+    thesis_add_column(t, "contacts", "");
+    tb_stepper *const steppers[2] = {batch_stepper(o, TB_BACKEND_CPU, error),
+                                     batch_stepper(o, TB_BACKEND_GPU, error)};
+    tb_status status = steppers[0] && steppers[1] ? TB_OK : TB_UNAVAILABLE;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS && status == TB_OK; i++) {
+        if (o->scene != NULL && strcmp(o->scene, ROWS[i].scene) != 0) continue;
+        const int32_t steps = o->steps > 0 ? (int32_t)o->steps : ROWS[i].steps;
+        const int32_t before =
+            o->steps > 0 && o->steps < ROWS[i].before ? (int32_t)o->steps : ROWS[i].before;
+        char label[THESIS_LABEL];
+        double seconds;
+        tb_model *model = NULL;
+        status = thesis_load(ROWS[i].scene, &model, error);
+        if (status == TB_OK) status = start_batch(model, ROWS[i].worlds, &from, error);
+        if (status == TB_OK) status = time_batch(steppers[1], &from, before, &seconds, error);
+        snprintf(label, sizeof label, "%s x %d, %d steps", ROWS[i].scene, (int)ROWS[i].worlds,
+                 (int)steps);
+        if (status == TB_OK)
+            status = measure_batch(steppers, &from, steps, tb_model_count(model).coordinates,
+                                   thesis_add_row(t, label), error);
+        free_batch(&from);
+        tb_model_destroy(model);
+        if (status == TB_OK && interrupt_requested())
+            status = cli_fail(error, TB_CANCELLED, "", 0, NULL, "interrupted");
+    }
+    tb_stepper_destroy(steppers[0]);
+    tb_stepper_destroy(steppers[1]);
+    thesis_note(t,
+                "%s, all processors beside one card; times have copies and the records of the "
+                "last contacts",
+                o->solver != NULL ? o->solver : "symplectic");
+    return status;
+}
+
 const thesis_entry thesis_goteman[] = {
     {"broad", "near pairs by Morton intervals, rows and brute force (tables 8.1, 8.3)", false,
      fill_broad},
@@ -460,6 +689,9 @@ const thesis_entry thesis_goteman[] = {
      fill_shares},
     {"simulations", "whole simulations of prisms and Geneva drives (tables 8.5 to 8.8)", true,
      fill_simulations},
+    {"tippe-top", "angle and spin of the Tippe Top over time (7.7, figure 8.7)", false,
+     fill_tippe_top},
+    {"batches", "many worlds, and large ones, on the processor and on a card", true, fill_batches},
     {"splitting", "whole simulations with overlaps split and joined (table 8.9)", true,
      fill_splitting},
     {NULL, NULL, false, NULL}};
