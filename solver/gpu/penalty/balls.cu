@@ -194,10 +194,9 @@ TB_CARD void add_forces(const tb_gpu_balls *g, const balls_turn *e, int32_t worl
 TB_CARD void slope_of_body(const tb_gpu_balls *g, int32_t body_of_world, int64_t body,
                            const tb_volume_sum *sum, double *slope)
 {
-    const double *point = g->point + TB_VOLUME_NUMBERS * body;
-    const tb_mat33 rotation = tb_balls_rotation(point);
-    tb_volume_slope(&g->scene.free_bodies[body_of_world].law, g->scene.gravity, &rotation,
-                    tb_v3_load(point), point, g->forces + TB_VOLUME_FORCES * body, sum, slope);
+    tb_balls_slope(&g->scene.free_bodies[body_of_world], g->scene.gravity,
+                   g->point + TB_VOLUME_NUMBERS * body, g->forces + TB_VOLUME_FORCES * body, sum,
+                   slope);
 }
 
 /* The slope of a ball's body; after the last stage its numbers at the end of the step. */

@@ -15,8 +15,7 @@
 typedef struct solids_lane {
     const tb_gpu_solids *g;
     tb_solids_memory memory;
-    tb_clip clip;
-    tb_vec3 *vertices; /* of its own fragment */
+    tb_solids_lane own;
     int32_t lane, lanes, world;
     meeting *place; /* NULL: the block is alone */
     int32_t turn, step;
@@ -40,7 +39,7 @@ TB_CARD int32_t read_count(const int32_t *count)
 
 /* ---- bodies move ---- */
 
-TB_CARD void place_body(const solids_lane *t, int32_t stage, int32_t i)
+TB_CARD void move_body(const solids_lane *t, int32_t stage, int32_t i)
 {
     const tb_gpu_solids *g = t->g;
     const tb_solids_scene *s = &g->scene;
@@ -183,7 +182,7 @@ TB_CARD bool make_list(const solids_lane *t)
 
 /* ---- pairs ---- */
 
-TB_CARD const tb_law_motion *motion_of(const solids_lane *t, int32_t shape)
+TB_CARD const tb_law_motion *motion_of_shape(const solids_lane *t, int32_t shape)
 {
     const int32_t body = t->g->scene.shapes[shape].body;
     return &t->memory.motions[body >= 0 ? body : t->g->scene.number_of_bodies];
@@ -206,7 +205,7 @@ TB_CARD void press(const solids_lane *t, const tb_solids_pair *pair, const tb_vo
                    const tb_overlap_part *part, const tb_contact_push *given,
                    tb_solids_contact *contact)
 {
-    if (!tb_solids_press(c, part, given, motion_of(t, pair->a), motion_of(t, pair->b), contact))
+    if (!tb_solids_press(c, part, given, motion_of_shape(t, pair->a), motion_of_shape(t, pair->b), contact))
         t->g->degenerate[t->world] = 1;
 }
 
@@ -234,26 +233,6 @@ TB_CARD int32_t push_round(const solids_lane *t, const tb_solids_pair *pair,
     return 1;
 }
 
-/* The contacts of a pair's fragments; their parts are joined in place. Returns their number. */
-TB_CARD int32_t push_parts(const solids_lane *t, const tb_solids_pair *pair,
-                           tb_fragment *fragments, int32_t count, const tb_seam *seams,
-                           const tb_vec3 *vertices, tb_solids_contact *contacts)
-{
-    const tb_volume_constants c = constants_of(t, pair);
-    int32_t parts = 0;
-    for (int32_t i = 0; i < count; i++) fragments[i].part = c.joined ? 0 : i;
-    if (!c.joined && count > 1) {
-        tb_join_fragments(fragments, count, seams, vertices);
-        tb_settle_roots(fragments, count);
-    }
-    for (int32_t i = 0; i < count; i++) {
-        if (fragments[i].part != i) continue;
-        const tb_overlap_part part = tb_part_of(fragments, count, i, vertices, parts);
-        press(t, pair, &c, &part, NULL, &contacts[parts++]);
-    }
-    return parts;
-}
-
 TB_CARD void count_contacts(const solids_lane *t, int32_t parts)
 {
     if (t->last && parts > 0)
@@ -264,7 +243,7 @@ TB_CARD void count_contacts(const solids_lane *t, int32_t parts)
 TB_CARD void check_room(const solids_lane *t, int32_t vertices)
 {
     const tb_gpu_solids *g = t->g;
-    if (t->clip.overflow) atomicMax(&g->needed[FACES_NEEDED], 2 * g->room.faces);
+    if (t->own.clip.overflow) atomicMax(&g->needed[FACES_NEEDED], 2 * g->room.faces);
     if (vertices > g->room.vertices) atomicMax(&g->needed[VERTICES_NEEDED], vertices);
 }
 
@@ -283,10 +262,15 @@ TB_CARD void push_convex(solids_lane *t, int32_t i)
             tb_fragment g;
             if (tb_solids_near_pieces(&pieces, 0) > 0) {
                 check_room(t, tb_solids_fragment(&pieces, pieces.moved->pieces,
-                                                    pieces.fixed->pieces, &t->g->room, &t->clip,
-                                                    &g, t->vertices, 0, NULL, 0, false));
-                if (g.volume > 0)
-                    parts = push_parts(t, pair, &g, 1, NULL, t->vertices, &m->contacts[i]);
+                                                    pieces.fixed->pieces, &t->g->room, &t->own.clip,
+                                                    &g, t->own.vertices, 0, NULL, 0, false));
+                const tb_volume_constants c = constants_of(t, pair);
+                bool degenerate = false;
+                parts = tb_solids_press_parts(&c, &g, g.volume > 0, NULL, t->own.vertices,
+                                              motion_of_shape(t, pair->a),
+                                              motion_of_shape(t, pair->b), &m->contacts[i],
+                                              &degenerate);
+                if (degenerate) t->g->degenerate[t->world] = 1;
             }
         }
     }
@@ -371,7 +355,7 @@ TB_CARD void clip_fragment(solids_lane *t, int32_t i)
     if (job->pair < 0) return;
     const tb_solids_meeting pieces = meet_pair(t, &m->pairs[job->pair]);
     check_room(t, tb_solids_fragment(&pieces, &pieces.moved->pieces[job->moved],
-                                        &pieces.fixed->pieces[job->fixed], room, &t->clip,
+                                        &pieces.fixed->pieces[job->fixed], room, &t->own.clip,
                                         &m->fragments[i], m->vertices, i * room->vertices,
                                         m->seams, i * room->seams, t->g->scene.seams));
 }
@@ -386,8 +370,12 @@ TB_CARD void push_pair(const solids_lane *t, int32_t i)
     tb_fragment *fragments = m->fragments + pair->first;
     for (int32_t k = 0; k < pair->fragments; k++)
         if (fragments[k].volume > 0) fragments[kept++] = fragments[k];
-    pair->parts = push_parts(t, pair, fragments, kept, m->seams, m->vertices,
-                             m->contacts + pair->first);
+    const tb_volume_constants c = constants_of(t, pair);
+    bool degenerate = false;
+    pair->parts = tb_solids_press_parts(&c, fragments, kept, m->seams, m->vertices,
+                                        motion_of_shape(t, pair->a), motion_of_shape(t, pair->b),
+                                        m->contacts + pair->first, &degenerate);
+    if (degenerate) t->g->degenerate[t->world] = 1;
     count_contacts(t, pair->parts);
 }
 
@@ -467,7 +455,7 @@ TB_CARD bool evaluate(solids_lane *t, int32_t stage)
     const int32_t bodies = g->scene.number_of_bodies;
     t->turn = 1 - t->turn;
     t->last = stage + 1 == g->method.stages;
-    for (int32_t i = t->lane; i < bodies; i += t->lanes) place_body(t, stage, i);
+    for (int32_t i = t->lane; i < bodies; i += t->lanes) move_body(t, stage, i);
     if (t->lane == 0) t->memory.counts[1 - t->turn] = 0; /* of the next evaluation */
     meet_team(t);
     if (read_count(&g->diverged[t->world]) <= t->step) return false;
@@ -515,8 +503,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOLIDS_THREADS)
     t.lanes = g.blocks * (int32_t)blockDim.x;
     t.place = g.blocks > 1 ? (meeting *)(void *)(g.meetings + TB_GPU_SOLIDS_MEETING * team) : NULL;
     char *own = g.lane_memory + ((size_t)team * (size_t)t.lanes + (size_t)t.lane) * g.lane_bytes;
-    tb_clip_place(&t.clip, own, g.room.faces);
-    t.vertices = (tb_vec3 *)(void *)(own + tb_solids_clip_bytes(&g.room));
+    tb_solids_place_lane(&g.room, own, &t.own);
     tb_solids_place(&g.scene, &g.room, g.team_memory + (size_t)team * g.team_bytes, &t.memory);
     for (t.world = team; t.world < g.worlds; t.world += g.teams) {
         meet_team(&t);

@@ -144,4 +144,12 @@ TB_FN void tb_balls_push(const tb_ball *a, const double *seen_a, const tb_ball *
     sum->contacts++;
 }
 
+/* The slope of a body at its point under the forces of its contacts. */
+TB_FN void tb_balls_slope(const tb_balls_body *body, const double gravity[3], const double *point,
+                          const double *forces, const tb_volume_sum *sum, double *slope)
+{
+    const tb_mat33 rotation = tb_balls_rotation(point);
+    tb_volume_slope(&body->law, gravity, &rotation, tb_v3_load(point), point, forces, sum, slope);
+}
+
 #endif

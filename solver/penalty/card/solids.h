@@ -139,6 +139,18 @@ TB_FN size_t tb_solids_lane_bytes(const tb_solids_scene *s, const tb_solids_room
     return tb_solids_clip_bytes(room) + (vertices + 63) / 64 * 64;
 }
 
+/* A lane's own memory. */
+typedef struct tb_solids_lane {
+    tb_clip clip;
+    tb_vec3 *vertices; /* of its fragment */
+} tb_solids_lane;
+
+TB_FN void tb_solids_place_lane(const tb_solids_room *room, char *base, tb_solids_lane *lane)
+{
+    tb_clip_place(&lane->clip, base, room->faces);
+    lane->vertices = (tb_vec3 *)(void *)(base + tb_solids_clip_bytes(room));
+}
+
 /* ---- places ---- */
 
 /* Moves a shape with its body. Returns whether its box is within the grown one of the list of near pairs. */
@@ -251,6 +263,27 @@ TB_FN bool tb_solids_press(const tb_volume_constants *c, const tb_overlap_part *
     contact->depth = part->depth;
     contact->power = x.power;
     return tb_v3_length2(part->area) > 0;
+}
+
+/* The contacts of a pair's fragments, which are joined to parts in place. Returns their number; *degenerate is
+ * set where one has no direction. */
+TB_FN int32_t tb_solids_press_parts(const tb_volume_constants *c, tb_fragment *fragments,
+                                    int32_t count, const tb_seam *seams, const tb_vec3 *vertices,
+                                    const tb_law_motion *a, const tb_law_motion *b,
+                                    tb_solids_contact *contacts, bool *degenerate)
+{
+    int32_t parts = 0;
+    for (int32_t i = 0; i < count; i++) fragments[i].part = c->joined ? 0 : i;
+    if (!c->joined && count > 1) {
+        tb_join_fragments(fragments, count, seams, vertices);
+        tb_settle_roots(fragments, count);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (fragments[i].part != i) continue;
+        const tb_overlap_part part = tb_part_of(fragments, count, i, vertices, parts);
+        if (!tb_solids_press(c, &part, NULL, a, b, &contacts[parts++])) *degenerate = true;
+    }
+    return parts;
 }
 
 /* Adds a contact to the sum of one of its bodies, whose centre of mass is given. */
