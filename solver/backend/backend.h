@@ -22,7 +22,7 @@ struct tb_soft_card_call;
 struct tb_soft_card_scene;
 struct tb_traversal;
 
-enum { TB_BACKEND_ABI = 20 };
+enum { TB_BACKEND_ABI = 21 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const

@@ -230,7 +230,10 @@ static tb_status step_symplectic(tb_penalty *p, tb_initial_value *problem, tb_er
     problem->evaluations = problem->steps = 1;
     if (status != TB_OK) return status;
     for (int32_t i = coordinates; i < p->size; i++) p->y[i] += problem->dt * p->scratch[i];
-    tb_dynamics_integrate(m, p->y + coordinates, problem->dt, p->y);
+    if (!p->simple) tb_dynamics_integrate(m, p->y + coordinates, problem->dt, p->y);
+    for (int32_t t = 0; t < m->number_of_trees && p->simple; t++)
+        tb_law_fly(&p->law_bodies[t], p->y + m->trees[t].coordinate,
+                   p->y + coordinates + m->trees[t].dof, problem->dt);
     return TB_OK;
 }
 

@@ -62,6 +62,53 @@ TB_FN bool tb_law_is_free(const tb_law_body *body)
     return body->joints == TB_LAW_FREE || body->joints == TB_LAW_FREE_BESIDE;
 }
 
+/* Sine and cosine of an angle, rad, to 1.5 units of the last place, with the same bytes on processors and cards,
+ * whose libraries differ in the last bit: Taylor's series of the angle less the nearest multiple of pi/2.
+ * Two parts of pi/2 have 33 bits, so that their multiples are exact. Angles too large for that are the
+ * library's. */
+TB_FN void tb_law_sine_cosine(double angle, double *sine, double *cosine)
+{
+    if (!(fabs(angle) <= 1e6)) {
+        *sine = sin(angle);
+        *cosine = cos(angle);
+        return;
+    }
+    const double quarters = floor(angle * 0.63661977236758134 + 0.5);
+    const double most = angle - quarters * 1.5707963267341256,
+                 less = quarters * 6.077100506303966e-11;
+    const double x = most - less, z = x * x, half = 1 - z / 2;
+    const double lost = (most - x) - less - quarters * 2.0222662487959506e-21; /* beside x */
+    const double odd =
+        -1 / 6.0 +
+        z * (1 / 120.0 +
+             z * (-1 / 5040.0 +
+                  z * (1 / 362880.0 + z * (-1 / 39916800.0 +
+                                           z * (1 / 6227020800.0 + z * (-1 / 1307674368000.0 +
+                                                                        z / 355687428096000.0))))));
+    const double even =
+        1 / 24.0 +
+        z * (-1 / 720.0 +
+             z * (1 / 40320.0 + z * (-1 / 3628800.0 +
+                                     z * (1 / 479001600.0 + z * (-1 / 87178291200.0 +
+                                                                 z * (1 / 20922789888000.0 -
+                                                                      z / 6402373705728000.0))))));
+    const double s = x + (x * z * odd + lost * half);
+    const double c = half + ((1 - half) - z / 2 + z * z * even - x * lost);
+    const int32_t quarter = (int32_t)quarters & 3;
+    *sine = quarter % 2 == 0 ? s : c;
+    *cosine = quarter % 2 == 0 ? c : s;
+    if (quarter >= 2) *sine = -*sine;
+    if (quarter == 1 || quarter == 2) *cosine = -*cosine;
+}
+
+/* The rotation by an angle, rad, about a unit axis. */
+TB_FN tb_quaternion tb_law_turn(tb_vec3 axis, double angle)
+{
+    double sine, cosine;
+    tb_law_sine_cosine(angle / 2, &sine, &cosine);
+    return tb_q_normalize(tb_q(cosine, sine * axis.x, sine * axis.y, sine * axis.z));
+}
+
 /* The pose and the motion of a body at coordinates q and velocities u. */
 TB_FN void tb_law_move(const tb_law_body *body, const double *q, const double *u, tb_pose *pose,
                        tb_law_motion *motion)
@@ -82,9 +129,8 @@ TB_FN void tb_law_move(const tb_law_body *body, const double *q, const double *u
     pose->position = tb_v3_load(body->position);
     if (body->joints == TB_LAW_HINGE) {
         const double angle = q[0] - body->references[0];
-        orientation = tb_q_normalize(
-            tb_q_mul(orientation,
-                     tb_q_from_rotation_vector(tb_v3_scale(tb_v3_load(body->local_axis), angle))));
+        orientation =
+            tb_q_normalize(tb_q_mul(orientation, tb_law_turn(tb_v3_load(body->local_axis), angle)));
         pose->position = tb_v3_sub(tb_v3_load(body->anchor),
                                    tb_q_rotate(orientation, tb_v3_load(body->local_anchor)));
         motion->angular = tb_v3_scale(tb_v3_load(body->axes[0]), u[0]);
@@ -210,8 +256,11 @@ TB_FN void tb_law_fly(const tb_law_body *body, double *q, const double *u, doubl
 {
     const int32_t straight = tb_law_is_free(body) ? 3 : body->dofs;
     for (int32_t k = 0; k < straight; k++) q[k] += dt * u[k];
-    if (tb_law_is_free(body))
-        tb_q_store(q + 3, tb_q_integrate(tb_q_load(q + 3), tb_v3_load(u + 3), dt));
+    if (!tb_law_is_free(body)) return;
+    const tb_vec3 spin = tb_v3_load(u + 3);
+    const tb_quaternion turn =
+        tb_law_turn(tb_v3_normalize(spin, tb_v3(1, 0, 0)), tb_v3_length(spin) * dt);
+    tb_q_store(q + 3, tb_q_normalize(tb_q_mul(tb_q_load(q + 3), turn)));
 }
 
 /* ---- shapes ---- */
