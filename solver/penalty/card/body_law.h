@@ -62,7 +62,7 @@ TB_FN bool tb_law_is_free(const tb_law_body *body)
     return body->joints == TB_LAW_FREE || body->joints == TB_LAW_FREE_BESIDE;
 }
 
-/* Sine and cosine of an angle, rad, to 1.5 units of the last place, with the same bytes on processors and cards,
+/* Sine and cosine of an angle, rad, to one unit of the last place, with the same bytes on processors and cards,
  * whose libraries differ in the last bit: Taylor's series of the angle less the nearest multiple of pi/2.
  * Two parts of pi/2 have 33 bits, so that their multiples are exact. Angles too large for that are the
  * library's. */
@@ -74,10 +74,10 @@ TB_FN void tb_law_sine_cosine(double angle, double *sine, double *cosine)
         return;
     }
     const double quarters = floor(angle * 0.63661977236758134 + 0.5);
-    const double most = angle - quarters * 1.5707963267341256,
-                 less = quarters * 6.077100506303966e-11;
-    const double x = most - less, z = x * x, half = 1 - z / 2;
-    const double lost = (most - x) - less - quarters * 2.0222662487959506e-21; /* beside x */
+    const double most = angle - quarters * 1.5707963267341256;
+    const double less = quarters * 6.077100506303966e-11, least = quarters * 2.0222662487959506e-21;
+    const double taken = less + least, x = most - taken, z = x * x, half = 1 - z / 2;
+    const double lost = (most - x) - taken - (least - (taken - less)); /* beside x */
     const double odd =
         -1 / 6.0 +
         z * (1 / 120.0 +
