@@ -568,26 +568,27 @@ static double compare_batches(const batch *a, const batch *b, int32_t coordinate
     return most;
 }
 
-/* Worlds that differ a little in their first coordinate, at the scene's start. */
-static tb_status start_batch(const tb_model *model, int32_t worlds, batch *b, tb_error *error)
+/* Worlds that differ a little in their first coordinate, some steps after the scene's start. */
+static tb_status start_batch(tb_stepper *stepper, const tb_model *model, int32_t before,
+                             int32_t worlds, batch *b, tb_error *error)
 {
     const int32_t start = tb_model_find(model, TB_HANDLE_KEYFRAME, "start");
     const int32_t count = tb_model_count(model).coordinates;
-    for (b->worlds = 0; b->worlds < worlds;) {
-        tb_status status = tb_state_create(model, &b->states[b->worlds], error);
-        if (status != TB_OK) return status;
-        tb_state *state = b->states[b->worlds++];
-        status = tb_state_reset(state, start, error);
-        if (status != TB_OK) return status;
-        double *q = malloc((size_t)count * sizeof *q);
-        if (q == NULL) return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
-        memcpy(q, tb_state_q(state), (size_t)count * sizeof *q);
-        q[0] += 1e-7 * (b->worlds - 1);
-        status = tb_state_set_q(state, q, count, error);
-        free(q);
-        if (status != TB_OK) return status;
+    double *q = malloc((size_t)count * sizeof *q);
+    if (q == NULL) return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
+    tb_status status = tb_state_create(model, &b->states[0], error);
+    b->worlds = status == TB_OK;
+    if (status == TB_OK) status = tb_state_reset(b->states[0], start, error);
+    if (status == TB_OK) status = tb_step(stepper, b->states[0], before, NULL, error);
+    if (status == TB_OK) memcpy(q, tb_state_q(b->states[0]), (size_t)count * sizeof *q);
+    while (b->worlds < worlds && status == TB_OK) {
+        status = tb_state_fork(b->states[0], &b->states[b->worlds], error);
+        if (status != TB_OK) break;
+        q[0] += 1e-7;
+        status = tb_state_set_q(b->states[b->worlds++], q, count, error);
     }
-    return TB_OK;
+    free(q);
+    return status;
 }
 
 static tb_status time_batch(tb_stepper *stepper, batch *b, int32_t steps, double *seconds,
@@ -629,7 +630,7 @@ static tb_status fill_batches(const thesis_options *o, thesis_table *t, tb_error
 {
     static const struct {
         const char *scene;
-        int32_t worlds, before, steps; /* steps of the card before those that are timed */
+        int32_t worlds, before, steps; /* before: of one world, then of all */
     } ROWS[] = {{"billiards", 1, 50, 500},     {"billiards_10", 4096, 50, 200},
                 {"cube_drop", 4096, 450, 200}, {"tippe_top", 4096, 100, 500},
                 {"prisms_512", 1, 450, 100},   {"prisms_2197", 1, 450, 50},
@@ -652,11 +653,10 @@ static tb_status fill_batches(const thesis_options *o, thesis_table *t, tb_error
         const int32_t before =
             o->steps > 0 && o->steps < ROWS[i].before ? (int32_t)o->steps : ROWS[i].before;
         char label[THESIS_LABEL];
-        double seconds;
         tb_model *model = NULL;
         status = thesis_load(ROWS[i].scene, &model, error);
-        if (status == TB_OK) status = start_batch(model, ROWS[i].worlds, &from, error);
-        if (status == TB_OK) status = time_batch(steppers[1], &from, before, &seconds, error);
+        if (status == TB_OK)
+            status = start_batch(steppers[1], model, before, ROWS[i].worlds, &from, error);
         snprintf(label, sizeof label, "%s x %d, %d steps", ROWS[i].scene, (int)ROWS[i].worlds,
                  (int)steps);
         if (status == TB_OK)
