@@ -161,7 +161,7 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     if (run == TB_RUN_SOR) status = tb_solve_sor(choice->problem, &options, warm, solution);
     if (run == TB_RUN_SETS) status = tb_solve_from_sets(choice->problem, &options, warm, solution);
     if (run == TB_RUN_NEWTON) status = tb_solve_newton(choice->problem, &options, warm, solution);
-#ifndef TB_DEVICE
+#if !defined(TB_DEVICE) && !defined(TB_SINGLE)
     if (run == TB_RUN_RESTARTS)
         status = tb_solve_restarts(choice->problem, &options, warm, solution);
 #endif
@@ -465,7 +465,7 @@ TB_STATIC tb_status auto_begin_again(tb_choice *choice, tb_warm_start *warm)
     bool ended;
     tb_status status = TB_OK;
     choice->limit = choice->options->maximum_iterations;
-#ifndef TB_DEVICE
+#if !defined(TB_DEVICE) && !defined(TB_SINGLE)
     tb_warm_start best = *warm;
     best.lambda = choice->start;
     tb_team_copy(choice->start, choice->best,

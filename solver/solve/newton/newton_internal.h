@@ -107,7 +107,7 @@ TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve
 
 /* Newton from starts about warm->lambda until the tolerance or the iterations are reached
  * (newton_restarts.c). Without a step for problems that are too large, or in the given form. Not in
- * units for a device. */
+ * units for a device, nor in single precision. */
 #define tb_solve_restarts TB_SYMBOL(tb_solve_restarts)
 TB_EXTERN tb_status tb_solve_restarts(const tb_problem *problem, const tb_solve_options *options,
                                       const tb_warm_start *warm, tb_solution *solution);

@@ -14,8 +14,9 @@
  * here a run reaches a solution with a probability of 1/4 to 1/50.
  *
  * The system has the size of the rows and is dense. Its random numbers depend on the number of the
- * run alone, so that equal calls give equal bytes. Cards have no such try. */
-#ifndef TB_DEVICE
+ * run alone, so that equal calls give equal bytes. Cards have no such try. Neither has single
+ * precision, where a step misses its tolerance by rounding: so float keeps the bytes of a card. */
+#if !defined(TB_DEVICE) && !defined(TB_SINGLE)
 
 #include "base/random.h"
 #include "solve/newton/law_slope.h"
