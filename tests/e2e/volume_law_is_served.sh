@@ -59,7 +59,7 @@ cat >"$dir/pendulum.xml" <<'END'
 END
 run 0 run "$dir/pendulum.xml" --contact volume --steps 1
 run 1 run "$dir/pendulum.xml" --contact volume --backend gpu --steps 1
-says 'the volume law on a GPU has no motors, springs, dampers, moved bodies or trees of more than one'
+says 'the volume law on a GPU has no motors, springs, dampers, moved bodies, and trees other than single'
 run 0 bench goteman --table broad --scene billiards_10
 has 'billiards_10, card, append'
 run 0 bench goteman --table traversals --scene geneva --json

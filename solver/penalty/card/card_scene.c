@@ -12,8 +12,8 @@ static const double CUBE_SLACK = 1e-6;
 static const char *missing(const tb_penalty *p, const tb_model *m)
 {
     if (!p->simple)
-        return "motors, springs, dampers, moved bodies or trees of more than one body that is "
-               "free, on slides or on a hinge";
+        return "motors, springs, dampers, moved bodies, and trees other than single bodies that "
+               "are free, on slides or on one hinge";
     for (int32_t i = 0; i < p->number_of_shapes; i++)
         if (!p->shapes[i].fixed && m->filters[p->shapes[i].shape].above >= 0)
             return "jointed bodies within others";

@@ -154,8 +154,7 @@ START_TEST(other_models_and_integrators_are_refused_by_name)
         {"<body><joint type=\"ball\"/><geom type=\"sphere\" size=\"1\"/></body>", "trees other"},
         {"<body><joint type=\"hinge\" damping=\"1\"/><geom type=\"box\" size=\"1 1 1\"/></body>",
          "dampers"},
-        {"<body mocap=\"true\"><geom type=\"sphere\" size=\"1\"/></body>",
-         "bodies that are moved"}};
+        {"<body mocap=\"true\"><geom type=\"sphere\" size=\"1\"/></body>", "moved bodies"}};
     tb_error error;
     tb_step_options options = tb_step_defaults();
     tb_stepper *stepper = NULL;
