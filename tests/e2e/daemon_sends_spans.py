@@ -345,7 +345,9 @@ def slow_collectors_cost_nothing() -> None:
                 report.check(took[name] < 2 * took["none"] + 2, f"{name}: {took[name]:.1f} s")
                 dropped = metric(daemons[name], "dropped_total")
                 waiting = metric(daemons[name], "waiting")
-                report.equal(waiting, 64, f"{name}: a full queue")
+                # only a full queue drops spans; a batch may have emptied it since
+                report.check(0 <= waiting <= 64, f"{name}: {waiting} spans wait in a queue of 64")
+                report.check(dropped > 0, f"{name}: the queue was never full")
                 report.check(dropped + waiting <= 1000, f"{name}: {dropped} dropped")
                 report.check(dropped + waiting >= 1000 - 256, f"{name}: the rest is in a batch")
             for name, d in daemons.items():
