@@ -27,11 +27,11 @@ tb_status tb_soft_step_state(tb_state *state, const tb_step_options *options,
 
 /* A fork without soft bodies. Defined in step/state. */
 tb_status tb_state_fork_rigid(const tb_state *state, tb_state **fork, tb_error *error);
-/* Gives the state the numbers and contacts of a fork that tb_state_fork_rigid made of it; the fork gets
- * those contacts of the state. */
+/* Moves the numbers and contacts of a fork, which tb_state_fork_rigid made, into the state; the fork gets
+ * the contacts that the state had. */
 void tb_state_put_back_rigid(tb_state *state, tb_state *fork);
-/* Multiplies the impulses of the last step: those of a part of a step become those of a whole one, and
- * back. RESOURCE_EXHAUSTED. */
+/* Multiplies the impulses of the last step by a factor: from a substep to a whole step, or back.
+ * RESOURCE_EXHAUSTED. */
 tb_status tb_state_scale_impulses(tb_state *state, double factor);
 /* Makes one step, which ends at `time`, of the steps since `before`, which had made so many of them. */
 void tb_state_count_one_step(tb_state *state, const tb_state *before, double time);

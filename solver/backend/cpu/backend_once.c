@@ -16,7 +16,7 @@ TB_BOTH_PRECISIONS(tb_status, tb_world_step,
                    (tb_state * state, const tb_step_options *options, tb_workspace *workspace,
                     tb_certificate *certificate, tb_error *error))
 
-/* What a thread keeps from step to step. */
+/* Working memory of a thread, kept between steps. */
 typedef struct cpu_memory {
     tb_workspace workspace;
     tb_planar_kept planar;

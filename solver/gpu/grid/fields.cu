@@ -71,7 +71,7 @@ TB_CARD double join_run(int q, double own)
 }
 
 /* All sums of a run, of which lane q ends with number q. Each step halves the numbers of a lane: it keeps
- * those of its half and gives the others away. Numbers from TB_SOFT_ADDED on are no sums. */
+ * one half of them and passes the other half to its partner lane. Numbers from TB_SOFT_ADDED on are no sums. */
 TB_CARD double add_run(const double own[WARP_LANES], int32_t lane)
 {
     double part[WARP_LANES];

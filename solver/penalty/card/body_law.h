@@ -63,9 +63,9 @@ TB_FN bool tb_law_is_free(const tb_law_body *body)
 }
 
 /* Sine and cosine of an angle, rad, to one unit of the last place, with the same bytes on processors and cards,
- * whose libraries differ in the last bit: Taylor's series of the angle less the nearest multiple of pi/2.
- * Two parts of pi/2 have 33 bits, so that their multiples are exact. Angles too large for that are the
- * library's. */
+ * where the libraries' functions differ in the last bit. The argument of the Taylor series is the angle less the
+ * nearest multiple of pi/2. Two parts of pi/2 have 33 bits each, so their multiples are exact up to 1e6 rad;
+ * beyond 1e6 rad the library computes both. */
 TB_FN void tb_law_sine_cosine(double angle, double *sine, double *cosine)
 {
     if (!(fabs(angle) <= 1e6)) {

@@ -64,8 +64,8 @@ typedef struct tb_planar_world {
     int32_t *sorted; /* shapes in the order of the last detection, where the next sort begins */
 } tb_planar_world;
 
-/* What steps keep of a world from step to step: the model as it was read. Zeroed before the first
- * step; of one thread at a time. */
+/* The planar model of a world, kept between steps. Zeroed before the first step; used by one thread at
+ * a time. */
 typedef struct tb_planar_kept {
     tb_arena arena;
     tb_planar_world world;
@@ -120,8 +120,8 @@ typedef struct tb_planar_solve {
 tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
                          tb_planar_kept *kept, tb_certificate *certificate, tb_error *error);
 /* The same in halves, between which all islands of many worlds can be solved at once. `stepping` is
- * in the workspace's arena and uses `kept`; its islands are NULL if the world has no contacts. A step
- * whose first half fails has no second. */
+ * in the workspace's arena and uses `kept`; its islands are NULL if the world has no contacts. Where
+ * the first half fails, the caller leaves the second half out. */
 typedef struct tb_planar_stepping tb_planar_stepping;
 tb_status tb_planar_step_begin(tb_state *state, const tb_step_options *options,
                                tb_workspace *workspace, tb_planar_kept *kept,
