@@ -33,7 +33,7 @@ void tb_state_put_back_rigid(tb_state *state, tb_state *fork);
 /* Multiplies the impulses of the last step by a factor: from a substep to a whole step, or back.
  * RESOURCE_EXHAUSTED. */
 tb_status tb_state_scale_impulses(tb_state *state, double factor);
-/* Makes one step, which ends at `time`, of the steps since `before`, which had made so many of them. */
+/* Counts all substeps since the state `before` as one step that ends at `time` (s). */
 void tb_state_count_one_step(tb_state *state, const tb_state *before, double time);
 
 #endif
