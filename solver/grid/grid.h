@@ -15,7 +15,7 @@
 
 #include "base/base.h"
 #include "grid/mesh/mesh.h"
-#include "grid/nodes/space.h"
+#include "grid/nodes/touch.h"
 #include "tribo_soft.h"
 
 enum { TB_SOFT_NAME = 64, TB_SOFT_PATH = 1024 };
@@ -75,19 +75,6 @@ typedef struct tb_soft_scene {
     char rigid[TB_SOFT_PATH]; /* file of rigid bodies, as the text has it; "": none */
     int32_t rigid_line;       /* of the element that names it */
 } tb_soft_scene;
-
-/* A cell in contact, in the order of the programs. */
-typedef struct tb_soft_contact {
-    uint64_t key; /* cell and pair, ascending */
-    int32_t cell; /* number of its lowest node */
-    int32_t a, b; /* bodies; b >= number_of_bodies: obstacle b - number_of_bodies */
-    double area;  /* m^2 */
-    double gap;   /* m, negative: overlap */
-    double point[3], normal[3], tangent[2][3]; /* m; unit, from b to a */
-    double weights[2][8];  /* of the corners in the velocity of a and of b; each sums to 1 */
-    double alpha, beta[2]; /* N s, on a along normal and tangents */
-    uint8_t active;        /* bit 0: alpha is 0; bits 1 to 4: facets that hold with equality */
-} tb_soft_contact;
 
 /* 5 ms, mu 0.5, second order, 100 substeps, SCHURPA, 1e-6, 50 projections, 500 solves. */
 tb_soft_options tb_soft_options_defaults(void);

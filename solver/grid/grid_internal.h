@@ -181,9 +181,11 @@ void tb_soft_bounds(const tb_soft_solid *solid, double lower[3], double upper[3]
 
 /* ---- contact.c, programs.c ---- */
 
-/* Cells, upper excluded, in which body a and b (bodies, then obstacles) may be in contact. */
-void tb_soft_common_cells(const tb_soft_world *w, int32_t a, int32_t b, int32_t lower[3],
-                          int32_t upper[3]);
+/* A body, or obstacle who - number_of_bodies where it is in this substep. */
+tb_soft_side tb_soft_side_of(const tb_soft_world *w, int32_t who);
+/* Whether body a and b may touch, and the cells, upper excluded, where they may. */
+bool tb_soft_pair_may_touch(const tb_soft_world *w, int32_t a, int32_t b, int32_t lower[3],
+                            int32_t upper[3]);
 /* Cells in contact, sorted by key, from the arena of the step. */
 tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
                                 tb_error *error);

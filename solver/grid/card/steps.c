@@ -114,8 +114,7 @@ bool tb_soft_card_may_touch(const tb_soft_world *w)
     for (int32_t a = 0; a < bodies; a++)
         for (int32_t b = a + 1; b < bodies + w->scene.number_of_obstacles; b++) {
             int32_t lower[3], upper[3];
-            tb_soft_common_cells(w, a, b, lower, upper);
-            if (lower[0] < upper[0] && lower[1] < upper[1] && lower[2] < upper[2]) return true;
+            if (tb_soft_pair_may_touch(w, a, b, lower, upper)) return true;
         }
     return false;
 }
