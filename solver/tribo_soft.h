@@ -29,9 +29,10 @@ typedef struct tb_soft_program_counts {
     int32_t solves;         /* right-hand sides */
     int32_t factorizations;
     int32_t resets;
-    int32_t warm;    /* active constraints that the first working set had */
-    int32_t active;  /* constraints active at the solution */
-    double residual; /* largest relative KKT residual */
+    int32_t fallbacks; /* solves that a card left to the processor: too large, or not converged */
+    int32_t warm;      /* active constraints that the first working set had */
+    int32_t active;    /* constraints active at the solution */
+    double residual;   /* largest relative KKT residual */
     double factor_seconds, solve_seconds, seconds;
 } tb_soft_program_counts;
 

@@ -239,6 +239,7 @@ static void fill_soft_certificate(const tb_soft_certificate *c, double vectors[6
     out->cone_error = c->cone_error;
     out->penetration = c->penetration;
     out->prediction_error = c->prediction_error;
+    out->fallbacks = c->normal.fallbacks + c->tangential.fallbacks;
 }
 
 /* A certificate a world, and the surfaces if they are wanted. */

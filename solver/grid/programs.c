@@ -10,7 +10,10 @@
  *
  * Each program is factored at its first working set and keeps the factorization for the projections of
  * the substep, as long as the same cells have impulses. Working sets come from the contacts of the
- * last substep by their cells. */
+ * last substep by their cells.
+ *
+ * A program that a card does not take, or does not solve to the tolerance, is solved on the processor from
+ * the same set, and counted (tb_soft_program_counts.fallbacks). */
 #include <string.h>
 
 #include "contact/contact.h"
@@ -33,8 +36,11 @@ static const double MOST_PUSH = 0.2;
 /* One of the two programs. */
 typedef struct program {
     tb_qp_program qp;
-    tb_qp_solver *solver;
+    tb_qp_options options;
+    tb_qp_solver *solver; /* where the options ask for it; NULL: a card does not take the program */
+    tb_qp_solver *processor; /* what a card leaves; NULL: nothing yet */
     uint8_t *active, *first; /* rows: last working set, and the first one */
+    uint8_t *given;          /* rows: the set that a solve begins with */
     double *x, *lambda, *f, *b;
     tb_soft_program_counts *counts;
 } program;
@@ -57,6 +63,23 @@ typedef struct projections {
 
 /* ---- programs ---- */
 
+static bool on_card(const program *q)
+{
+    return q->options.backend != TB_BACKEND_CPU;
+}
+
+static bool is_open(const program *q)
+{
+    return q->solver != NULL || q->processor != NULL;
+}
+
+static tb_status open_on_processor(projections *p, program *q)
+{
+    tb_qp_options options = q->options;
+    options.backend = TB_BACKEND_CPU;
+    return tb_qp_solver_open(&q->qp, &options, &q->processor, p->error);
+}
+
 static tb_status open_program(projections *p, program *q, int32_t n, const int32_t *number,
                               int32_t columns)
 {
@@ -64,9 +87,8 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     const bool facets = columns == 2;
     const int32_t rows = facets ? 2 * n : n, entries = facets ? 2 * rows : rows;
     tb_soft_program_counts *counts = q->counts;
-    tb_qp_options options = tb_qp_defaults();
     double *band;
-    *q = (program){.counts = counts};
+    *q = (program){.counts = counts, .options = tb_qp_defaults()};
     tb_status status = tb_soft_links_hessian(p->w, &p->links, number, columns,
                                              &q->qp.half_bandwidth, &band, p->error);
     if (status != TB_OK) return status;
@@ -75,12 +97,13 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     double *value = TB_ARENA_ARRAY(arena, double, entries);
     q->active = TB_ARENA_ZEROED(arena, uint8_t, rows);
     q->first = TB_ARENA_ZEROED(arena, uint8_t, rows);
+    q->given = TB_ARENA_ZEROED(arena, uint8_t, rows);
     q->x = TB_ARENA_ZEROED(arena, double, n);
     q->f = TB_ARENA_ZEROED(arena, double, n);
     q->b = TB_ARENA_ZEROED(arena, double, rows);
     q->lambda = TB_ARENA_ZEROED(arena, double, rows);
     if (start == NULL || column == NULL || value == NULL || q->active == NULL || q->first == NULL ||
-        q->x == NULL || q->f == NULL || q->b == NULL || q->lambda == NULL)
+        q->given == NULL || q->x == NULL || q->f == NULL || q->b == NULL || q->lambda == NULL)
         return tb_fail_memory(p->error, 0, "a program of contacts");
     for (int32_t r = 0; r < rows; r++) {
         if (!facets) {
@@ -97,39 +120,71 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     start[rows] = entries;
     q->qp =
         (tb_qp_program){n, q->qp.half_bandwidth, band, q->f, rows, 0, start, column, value, q->b};
-    options.method = p->w->scene.options.contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
-    options.backend = p->w->scene.options.backend;
-    options.tolerance = PROGRAM_TOLERANCE;
-    options.maximum_solves = p->w->scene.options.maximum_solves;
+    q->options.method = p->w->scene.options.contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
+    q->options.backend = p->w->scene.options.backend;
+    q->options.tolerance = PROGRAM_TOLERANCE;
+    q->options.maximum_solves = p->w->scene.options.maximum_solves;
     counts->variables = n > counts->variables ? n : counts->variables;
     if (q->qp.half_bandwidth > counts->half_bandwidth)
         counts->half_bandwidth = q->qp.half_bandwidth;
-    return tb_qp_solver_open(&q->qp, &options, &q->solver, p->error);
+    status = tb_qp_solver_open(&q->qp, &q->options, &q->solver, p->error);
+    /* a program that is too large for the card is the processor's */
+    if (on_card(q) && (status == TB_UNSUPPORTED || status == TB_RESOURCE_EXHAUSTED))
+        return open_on_processor(p, q);
+    return status;
+}
+
+static void count_solve(program *q, const tb_qp_result *r)
+{
+    tb_soft_program_counts *c = q->counts;
+    c->iterations = r->iterations > c->iterations ? r->iterations : c->iterations;
+    c->solves += r->solves;
+    c->factorizations += r->factorizations;
+    c->resets += r->resets;
+    c->factor_seconds += r->factor_seconds;
+    c->solve_seconds += r->solve_seconds;
+    c->seconds += r->seconds;
+}
+
+/* The same solve on the processor, from the same set. */
+static tb_status solve_on_processor(projections *p, program *q, tb_qp_result *r)
+{
+    tb_status status = q->processor == NULL ? open_on_processor(p, q) : TB_OK;
+    q->counts->fallbacks++;
+    memcpy(q->active, q->given, (size_t)q->qp.constraints);
+    if (status == TB_OK)
+        status =
+            tb_qp_solver_solve(q->processor, q->f, q->b, q->active, q->x, q->lambda, r, p->error);
+    if (status == TB_OK) count_solve(q, r);
+    return status;
 }
 
 static tb_status solve_program(projections *p, program *q)
 {
-    tb_qp_result r;
-    tb_status status =
-        tb_qp_solver_solve(q->solver, q->f, q->b, q->active, q->x, q->lambda, &r, p->error);
+    tb_qp_result r = {.status = TB_NOT_CONVERGED};
+    tb_status status = TB_OK;
+    memcpy(q->given, q->active, (size_t)q->qp.constraints);
+    if (q->solver != NULL) {
+        status =
+            tb_qp_solver_solve(q->solver, q->f, q->b, q->active, q->x, q->lambda, &r, p->error);
+        if (status == TB_OK) count_solve(q, &r);
+    }
+    const bool unsolved =
+        status == TB_FAILED_PRECONDITION ||
+        (status == TB_OK && (r.status != TB_OK || !(r.kkt.relative <= PROGRAM_TOLERANCE)));
+    if (on_card(q) && unsolved) {
+        if (q->solver != NULL) tb_qp_solver_forget(q->solver);
+        status = solve_on_processor(p, q, &r);
+    }
     if (status != TB_OK) return status;
-    tb_soft_program_counts *c = q->counts;
-    c->iterations = r.iterations > c->iterations ? r.iterations : c->iterations;
-    c->solves += r.solves;
-    c->factorizations += r.factorizations;
-    c->resets += r.resets;
-    c->residual = tb_max(c->residual, r.kkt.relative);
-    c->factor_seconds += r.factor_seconds;
-    c->solve_seconds += r.solve_seconds;
-    c->seconds += r.seconds;
+    q->counts->residual = tb_max(q->counts->residual, r.kkt.relative);
     if (r.status != TB_OK) p->c->status = r.status;
     return TB_OK;
 }
-
 /* Closes the program and counts how good its first set was. */
 static void close_program(program *q)
 {
-    if (q->solver == NULL) return;
+    if (!is_open(q)) return;
     int32_t active = 0, warm = 0;
     for (int32_t i = 0; i < q->qp.constraints; i++) {
         active += q->active[i] != 0;
@@ -139,7 +194,8 @@ static void close_program(program *q)
     q->counts->warm += warm;
     if (q->qp.n - active > q->counts->free_variables) q->counts->free_variables = q->qp.n - active;
     tb_qp_solver_close(q->solver);
-    q->solver = NULL;
+    tb_qp_solver_close(q->processor);
+    q->solver = q->processor = NULL;
 }
 
 /* ---- working sets ---- */
@@ -231,7 +287,7 @@ static tb_status choose_cells(projections *p)
     tb_soft_contact *contacts = p->links.contacts;
     double largest = 0;
     int32_t n = 0;
-    bool same = p->tangential.solver != NULL;
+    bool same = is_open(&p->tangential);
     for (int32_t i = 0; i < p->links.count; i++) largest = tb_max(largest, contacts[i].alpha);
     for (int32_t i = 0; i < p->links.count; i++) {
         const bool has = contacts[i].alpha > SMALLEST_IMPULSE * largest;

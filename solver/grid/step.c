@@ -234,6 +234,7 @@ static void merge_counts(tb_soft_program_counts *w, const tb_soft_program_counts
     w->solves += n->solves;
     w->factorizations += n->factorizations;
     w->resets += n->resets;
+    w->fallbacks += n->fallbacks;
     w->warm += n->warm;
     w->active += n->active;
     w->residual = tb_max(w->residual, n->residual);

@@ -289,6 +289,7 @@ static json_t *program_json(const tb_soft_program_counts *p)
     json_object_set_new(o, "solves", json_integer(p->solves));
     json_object_set_new(o, "factorizations", json_integer(p->factorizations));
     json_object_set_new(o, "resets", json_integer(p->resets));
+    json_object_set_new(o, "fallbacks", json_integer(p->fallbacks));
     json_object_set_new(o, "warm_share", json_finite(share(p)));
     json_object_set_new(o, "residual", json_finite(p->residual));
     json_object_set_new(o, "factor_seconds", json_finite(p->factor_seconds));

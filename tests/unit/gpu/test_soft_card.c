@@ -123,6 +123,42 @@ START_TEST(fields_stay_on_the_card_until_they_are_wanted)
 }
 END_TEST
 
+/* Steps with programs on a device that solves none of them; `taken`: it opens them. */
+static void step_with_unsolved_programs(bool taken)
+{
+    char path[1024];
+    tb_soft_certificate c, d;
+    snprintf(path, sizeof path, "%s/tests/plugin/failing.so", build_folder());
+    ck_assert_int_eq(setenv("TRIBO_GPU_PLUGIN", path, 1), 0);
+    if (taken) ck_assert_int_eq(setenv("TRIBO_TEST_PROGRAMS", "unsolved", 1), 0);
+    const tb_soft_load_options options = {.threads = 1, .backend = TB_BACKEND_GPU};
+    tb_soft_world *here = load(TOUCHING, TB_BACKEND_CPU), *there;
+    TEST_OK(tb_soft_world_load(TOUCHING, strlen(TOUCHING), "text", &options, &there, &error),
+            &error);
+    TEST_OK(tb_soft_step(here, 2, &c, &error), &error);
+    TEST_OK(tb_soft_step(there, 2, &d, &error), &error);
+    ck_assert_int_eq(d.status, TB_OK);
+    ck_assert_int_eq(c.normal.fallbacks + c.tangential.fallbacks, 0);
+    ck_assert_int_ge(d.normal.fallbacks, 2);
+    ck_assert_int_ge(d.tangential.fallbacks, 2);
+    ck_assert_double_le(d.normal.residual, 1e-10);
+    same_bytes(here, there);
+    tb_soft_world_destroy(here);
+    tb_soft_world_destroy(there);
+}
+
+START_TEST(the_processor_solves_programs_that_a_card_does_not_take)
+{
+    step_with_unsolved_programs(false);
+}
+END_TEST
+
+START_TEST(the_processor_solves_programs_that_do_not_converge_on_a_card)
+{
+    step_with_unsolved_programs(true);
+}
+END_TEST
+
 START_TEST(a_grid_larger_than_the_card_is_refused)
 {
     static const char large[] =
@@ -140,4 +176,7 @@ END_TEST
 
 TEST_MAIN(a_cylinder_in_flight_has_the_processors_bytes, moving_clamps_have_the_processors_bytes,
           bodies_in_contact_have_the_processors_bytes,
-          fields_stay_on_the_card_until_they_are_wanted, a_grid_larger_than_the_card_is_refused)
+          fields_stay_on_the_card_until_they_are_wanted,
+          the_processor_solves_programs_that_a_card_does_not_take,
+          the_processor_solves_programs_that_do_not_converge_on_a_card,
+          a_grid_larger_than_the_card_is_refused)

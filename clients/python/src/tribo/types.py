@@ -204,6 +204,7 @@ class SoftCertificate:
     cone_error: float
     penetration: float
     prediction_error: float
+    fallbacks: int
 
     @classmethod
     def from_message(cls, m: simulation_pb2.SoftCertificate) -> SoftCertificate:
