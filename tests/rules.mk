@@ -104,7 +104,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_LARGE) $(DEVICE_WORLDS) $(LIBRAR
 
 $(addprefix $(B)/tests/unit/gpu/test_,gpu_qp symgbmm stored) $(B)/tests/unit/step/test_planar $(B)/tests/unit/solve/test_poulsen: | $(CARD)
 $(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp_jobs $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_large $(B)/tests/unit/gpu/test_gpu_large_memory: | $(CARD)
-$(addprefix $(B)/tests/unit/gpu/test_,balls gpu_parameters soft_card solids traversal): | $(CARD)
+$(addprefix $(B)/tests/unit/gpu/test_,balls gpu_parameters soft_card soft_card_states solids traversal): | $(CARD)
 $(B)/tests/unit/gpu/test_soft_card: | $(B)/tests/plugin/failing.so
 $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o

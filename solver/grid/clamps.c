@@ -4,7 +4,8 @@
  * a rigid body's. At the begin of a substep a node whose place lies in the moved box has the reference
  * coordinate that the frame gives it, exactly, so that nothing drifts, and the velocity of the frame.
  * The impulses that this takes act on the rigid body in the other direction: those of this substep are
- * part of its prediction for the next one (partners.c), as the weight of the held nodes is small beside it. */
+ * part of its prediction for the next one (partners.c), as the weight of the held nodes is small beside it.
+ * Formulas: nodes/clamps.h. */
 #include <string.h>
 
 #include "grid/grid_internal.h"
@@ -15,38 +16,29 @@ static tb_soft_rigid *rigid_of(const tb_soft_world *w, const tb_soft_clamp *clam
                                                                   : NULL;
 }
 
-static bool moves(const tb_soft_world *w, const tb_soft_clamp *c)
+bool tb_soft_clamp_follows(const tb_soft_world *w, int32_t clamp)
 {
-    return c->velocity[0] != 0 || c->velocity[1] != 0 || c->velocity[2] != 0 ||
-           rigid_of(w, c) != NULL;
+    return rigid_of(w, w->scene.clamps + clamp) != NULL;
 }
 
-bool tb_soft_clamp_holds(const tb_soft_world *w, const tb_soft_clamp *clamp, const double X[3])
+void tb_soft_clamps_place(tb_soft_world *w)
 {
-    return tb_soft_box_holds(&w->space, clamp->lower, clamp->upper, X);
-}
-
-/* Where the material at x was at the start. */
-static void reference_of(const tb_soft_world *w, const tb_soft_clamp *c, const double x[3],
-                         double X[3])
-{
-    const tb_soft_rigid *r = rigid_of(w, c);
-    if (r == NULL) {
-        for (int a = 0; a < 3; a++) X[a] = x[a] - w->time * c->velocity[a];
-        return;
+    for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
+        const tb_soft_clamp *clamp = w->scene.clamps + c;
+        const tb_soft_rigid *r = rigid_of(w, clamp);
+        const double *v = clamp->velocity;
+        tb_soft_frame *f = w->frames + c;
+        memset(f, 0, sizeof *f);
+        memcpy(f->velocity, v, sizeof f->velocity);
+        f->time = w->time;
+        f->is_body = r != NULL;
+        f->moves = f->is_body || v[0] != 0 || v[1] != 0 || v[2] != 0;
+        if (r == NULL) continue;
+        f->start = clamp->start;
+        f->now = (tb_pose){r->position, tb_q_matrix(r->orientation)};
+        f->centre = r->centre;
+        memcpy(f->twist, r->twist, sizeof f->twist);
     }
-    const tb_pose now = {r->position, tb_q_matrix(r->orientation)};
-    tb_v3_store(X, tb_pose_point(&c->start, tb_pose_inverse_point(&now, tb_v3_load(x))));
-}
-
-void tb_soft_clamp_velocity(const tb_soft_world *w, int32_t clamp, const double x[3], double v[3])
-{
-    const tb_soft_clamp *c = w->scene.clamps + clamp;
-    const tb_soft_rigid *r = rigid_of(w, c);
-    memcpy(v, c->velocity, 3 * sizeof *v);
-    if (r == NULL) return;
-    const tb_vec3 arm = tb_v3_sub(tb_v3_load(x), r->centre);
-    tb_v3_store(v, tb_v3_add(tb_v3_load(r->twist), tb_v3_cross(tb_v3_load(r->twist + 3), arm)));
 }
 
 static void take_plane(tb_soft_world *w, int32_t body, int32_t k, const void *context)
@@ -56,14 +48,14 @@ static void take_plane(tb_soft_world *w, int32_t body, int32_t k, const void *co
     TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
         const double x[3] = {tb_soft_coordinate(w, 0, i), tb_soft_coordinate(w, 1, j),
                              tb_soft_coordinate(w, 2, k)};
-        if (f->held[n] > 0 && moves(w, w->scene.clamps + (f->held[n] - 1))) f->held[n] = 0;
+        if (f->held[n] > 0 && w->frames[f->held[n] - 1].moves) f->held[n] = 0;
         if (f->layer[n] == TB_SOFT_NO_LAYER) continue;
         for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
             const tb_soft_clamp *clamp = w->scene.clamps + c;
             double X[3];
-            if (clamp->body != body || !moves(w, clamp)) continue;
-            reference_of(w, clamp, x, X);
-            if (!tb_soft_clamp_holds(w, clamp, X)) continue;
+            if (clamp->body != body || !w->frames[c].moves) continue;
+            tb_soft_frame_reference(w->frames + c, x, X);
+            if (!tb_soft_box_holds(&w->space, clamp->lower, clamp->upper, X)) continue;
             f->held[n] = (uint8_t)(c + 1);
             memcpy(f->X + 3 * (size_t)n, X, sizeof X);
         }
@@ -82,23 +74,45 @@ void tb_soft_clamp_push(tb_soft_world *w, int32_t clamp, const double x[3], cons
     if (r != NULL) tb_soft_rigid_push(r, x, push);
 }
 
+void tb_soft_clamp_receive(tb_soft_world *w, int32_t clamp, const double impulse[3],
+                           const double moment[3])
+{
+    tb_soft_rigid *r = rigid_of(w, w->scene.clamps + clamp);
+    for (int a = 0; a < 3 && r != NULL; a++) {
+        r->impulse[a] += impulse[a];
+        r->impulse[3 + a] += moment[a];
+    }
+}
+
+static bool held_part(tb_soft_world *w, int32_t body, const int32_t at[3], int32_t n,
+                      const void *context, tb_soft_sums *sums)
+{
+    const int32_t clamp = *(const int32_t *)context;
+    return tb_soft_held_impulse(&w->space, w->fields + body, w->frames + clamp, clamp + 1, at, n,
+                                sums);
+}
+
+static void hold_plane(tb_soft_world *w, int32_t body, int32_t k, const void *context)
+{
+    const tb_soft_field *f = w->fields + body;
+    (void)context;
+    TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
+        const double x[3] = {tb_soft_coordinate(w, 0, i), tb_soft_coordinate(w, 1, j),
+                             tb_soft_coordinate(w, 2, k)};
+        if (f->held[n] == 0 || f->layer[n] != 0) continue;
+        tb_soft_frame_velocity(w->frames + (f->held[n] - 1), x, f->v + 3 * (size_t)n);
+    }
+}
+
 void tb_soft_clamps_hold(tb_soft_world *w, int32_t body)
 {
-    tb_soft_field *f = w->fields + body;
-    if (f->held == NULL) return;
-    for (int32_t k = f->lower[2]; k < f->upper[2]; k++)
-        TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
-            double v[3], push[3], *own = f->v + 3 * (size_t)n;
-            const double x[3] = {tb_soft_coordinate(w, 0, i), tb_soft_coordinate(w, 1, j),
-                                 tb_soft_coordinate(w, 2, k)};
-            if (f->held[n] == 0 || f->layer[n] != 0) continue;
-            tb_soft_clamp_velocity(w, f->held[n] - 1, x, v);
-            for (int a = 0; a < 3; a++) {
-                push[a] = f->mass[n] * (own[a] - v[a]);
-                own[a] = v[a];
-            }
-            tb_soft_clamp_push(w, f->held[n] - 1, x, push);
-        }
+    if (w->fields[body].held == NULL) return;
+    for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
+        if (w->scene.clamps[c].body != body || !tb_soft_clamp_follows(w, c)) continue;
+        const tb_soft_sums s = tb_soft_add_up(w, body, held_part, &c);
+        tb_soft_clamp_receive(w, c, s.momentum, s.angular);
+    }
+    tb_soft_planes(w, body, hold_plane, NULL);
 }
 
 bool tb_soft_clamped_to(const tb_soft_world *w, int32_t body, int32_t obstacle)

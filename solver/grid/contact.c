@@ -86,10 +86,15 @@ static bool collect_pair(const tb_soft_world *w, int32_t a, int32_t b, collectio
     return true;
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     const uint64_t x = ((const tb_soft_contact *)a)->key, y = ((const tb_soft_contact *)b)->key;
     return x < y ? -1 : x > y;
+}
+
+void tb_soft_sort_contacts(tb_soft_contact *contacts, int32_t count)
+{
+    if (count > 0) qsort(contacts, (size_t)count, sizeof *contacts, compare_keys);
 }
 
 tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
@@ -101,7 +106,7 @@ tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, in
     for (int32_t a = 0; a < bodies; a++)
         for (int32_t b = a + 1; b < bodies + w->scene.number_of_obstacles; b++)
             whole = whole && collect_pair(w, a, b, &all);
-    if (all.count > 0) qsort(all.items, (size_t)all.count, sizeof *all.items, by_key);
+    tb_soft_sort_contacts(all.items, all.count);
     *contacts = TB_ARENA_ARRAY(&w->step, tb_soft_contact, all.count);
     if (*contacts != NULL && all.count > 0)
         memcpy(*contacts, all.items, (size_t)all.count * sizeof *all.items);

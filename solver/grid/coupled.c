@@ -313,7 +313,10 @@ tb_status tb_soft_step_state(tb_state *state, const tb_step_options *options,
     if (status != TB_OK) return status;
     if (state->status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
     tb_state *before = NULL;
-    status = tb_soft_world_keep(s->world, &s->backup, error);
+    const bool on_card = options->backend == TB_BACKEND_GPU;
+    status = tb_soft_world_place(s->world, on_card ? TB_BACKEND_GPU : TB_BACKEND_CPU,
+                                 on_card ? options->device : 0, error);
+    if (status == TB_OK) status = tb_soft_world_begin_step(s->world, &s->backup, error);
     if (status == TB_OK) status = tb_state_fork_rigid(state, &before, error);
     if (status != TB_OK) return status;
     status = step_all(state, before, options, workspace, &c, certificate, error);
@@ -324,7 +327,7 @@ tb_status tb_soft_step_state(tb_state *state, const tb_step_options *options,
         return TB_OK;
     }
     tb_error ignored;
-    if (tb_soft_world_put_back(s->world, &s->backup, &ignored) != TB_OK) status = TB_DIVERGED;
+    if (tb_soft_world_undo_step(s->world, &s->backup, &ignored) != TB_OK) status = TB_DIVERGED;
     tb_state_put_back_rigid(state, before);
     tb_state_destroy(before);
     if (status == TB_DIVERGED)

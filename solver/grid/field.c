@@ -48,7 +48,9 @@ static void add_row(const pass *p, int32_t j, int32_t k, tb_soft_sums *row)
             const int32_t at[3] = {i, j, k};
             tb_soft_sums_clear(parts + (i - run));
             if (i < f->lower[0] || i >= f->upper[0]) continue;
-            any = p->part(p->w, p->body, at, tb_soft_node(p->w, i, j, k), parts + (i - run)) || any;
+            any = p->part(p->w, p->body, at, tb_soft_node(p->w, i, j, k), p->context,
+                          parts + (i - run)) ||
+                  any;
         }
         if (any) add_run(parts, row);
     }
@@ -69,10 +71,10 @@ static void add_plane(void *context, int32_t index, int32_t thread)
     }
 }
 
-tb_soft_sums tb_soft_add_up(tb_soft_world *w, int32_t body, tb_soft_part *part)
+tb_soft_sums tb_soft_add_up(tb_soft_world *w, int32_t body, tb_soft_part *part, const void *context)
 {
     const tb_soft_field *f = w->fields + body;
-    pass p = {w, NULL, part, NULL, body};
+    pass p = {w, NULL, part, context, body};
     tb_soft_sums whole;
     tb_soft_sums_clear(&whole);
     tb_parallel_for(f->upper[2] - f->lower[2], 1, w->scene.options.threads, add_plane, &p);
@@ -93,8 +95,9 @@ static void depth_plane(tb_soft_world *w, int32_t body, int32_t k, const void *c
 }
 
 static bool cell_part(tb_soft_world *w, int32_t body, const int32_t at[3], int32_t n,
-                      tb_soft_sums *sums)
+                      const void *context, tb_soft_sums *sums)
 {
+    (void)context;
     const tb_soft_body *b = w->scene.bodies + body;
     sums->scratch =
         tb_soft_weigh_cell(&w->space, w->fields + body, &b->shape, b->material.density, at, n);
@@ -203,7 +206,7 @@ void tb_soft_measure_masses(tb_soft_world *w, int32_t body, double *mass_error)
     const tb_soft_body *b = w->scene.bodies + body;
     bool outside_only = false;
     tb_soft_planes(w, body, depth_plane, &outside_only);
-    const double sum = tb_soft_add_up(w, body, cell_part).scratch;
+    const double sum = tb_soft_add_up(w, body, cell_part, NULL).scratch;
     const double mass = b->material.density * tb_soft_volume(&b->shape);
     double scale = sum > 0 ? mass / sum : 1;
     *mass_error = fabs(sum / mass - 1);

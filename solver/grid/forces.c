@@ -7,16 +7,16 @@
 #include "grid/nodes/forces.h"
 
 static bool stress_part(tb_soft_world *w, int32_t body, const int32_t at[3], int32_t n,
-                        tb_soft_sums *sums)
+                        const void *context, tb_soft_sums *sums)
 {
-    (void)at;
+    (void)at, (void)context;
     return tb_soft_stress_cell(&w->space, w->fields + body, &w->scene.bodies[body].material, n,
                                w->cell_force + 24 * (size_t)n, sums);
 }
 
 tb_soft_sums tb_soft_stress_pass(tb_soft_world *w, int32_t body)
 {
-    return tb_soft_add_up(w, body, stress_part);
+    return tb_soft_add_up(w, body, stress_part, NULL);
 }
 
 static void accelerate_plane(tb_soft_world *w, int32_t body, int32_t k, const void *context)
@@ -36,12 +36,13 @@ void tb_soft_accelerate(tb_soft_world *w, int32_t body, double dt)
 }
 
 static bool momentum_part(tb_soft_world *w, int32_t body, const int32_t at[3], int32_t n,
-                          tb_soft_sums *sums)
+                          const void *context, tb_soft_sums *sums)
 {
+    (void)context;
     return tb_soft_node_momentum(&w->space, w->fields + body, at, n, sums);
 }
 
 tb_soft_sums tb_soft_momentum_pass(tb_soft_world *w, int32_t body)
 {
-    return tb_soft_add_up(w, body, momentum_part);
+    return tb_soft_add_up(w, body, momentum_part, NULL);
 }

@@ -54,11 +54,13 @@ typedef struct tb_soft_options {
     tb_soft_advection advection;
     int32_t most_substeps; /* of one step; more are an error */
     tb_soft_contact_method contact;
-    tb_backend_choice backend; /* of the two programs */
-    double tolerance;          /* of staggered projections: squared ratio (Litven 4.19) */
-    int32_t most_projections;  /* of staggered projections */
-    int32_t maximum_solves;    /* right-hand sides of one factorization, then a fresh one */
-    int32_t threads;           /* 0: all processors */
+    tb_backend_choice backend;  /* of the fields */
+    int32_t device;             /* of a GPU */
+    tb_backend_choice programs; /* of the two programs */
+    double tolerance;           /* of staggered projections: squared ratio (Litven 4.19) */
+    int32_t most_projections;   /* of staggered projections */
+    int32_t maximum_solves;     /* right-hand sides of one factorization, then a fresh one */
+    int32_t threads;            /* 0: all processors */
 } tb_soft_options;
 
 typedef struct tb_soft_scene {

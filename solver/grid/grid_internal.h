@@ -3,6 +3,7 @@
 #define TB_SOFT_GRID_INTERNAL_H
 
 #include "grid/grid.h"
+#include "grid/nodes/clamps.h"
 #include "grid/nodes/motion.h"
 
 /* A rigid body that soft ones touch. Twists: velocity of the centre of mass, angular velocity, world
@@ -37,6 +38,7 @@ struct tb_soft_world {
     tb_soft_sums *planes; /* nodes[2] */
 
     tb_soft_solid *now; /* obstacles, where they are in the present substep */
+    tb_soft_frame frames[TB_SOFT_MOST_BODIES]; /* of clamps, in the present substep */
     tb_soft_rigid *rigid;
     int32_t number_of_rigid;
     double coupled_start, coupled_dt; /* s: of the step of the rigid bodies */
@@ -87,9 +89,10 @@ typedef void tb_soft_visit(tb_soft_world *w, int32_t body, int32_t k, const void
 void tb_soft_planes(tb_soft_world *w, int32_t body, tb_soft_visit *visit, const void *context);
 /* A node's part of the sums, which are cleared before; false: it has none. */
 typedef bool tb_soft_part(tb_soft_world *w, int32_t body, const int32_t at[3], int32_t n,
-                          tb_soft_sums *sums);
+                          const void *context, tb_soft_sums *sums);
 /* Adds the parts of all nodes in the body's box up, in the order of nodes/space.h. */
-tb_soft_sums tb_soft_add_up(tb_soft_world *w, int32_t body, tb_soft_part *part);
+tb_soft_sums tb_soft_add_up(tb_soft_world *w, int32_t body, tb_soft_part *part,
+                            const void *context);
 
 #define TB_SOFT_EACH_NODE(w, f, k, n, i, j)                                                        \
     for (int32_t j = (f)->lower[1]; j < (f)->upper[1]; j++)                                        \
@@ -154,8 +157,14 @@ bool tb_soft_rigid_is_near(const tb_soft_world *w, int32_t rigid, double dt);
 void tb_soft_clamps_take(tb_soft_world *w);
 /* Gives the held nodes of a body the velocities of their frames; the frames get the impulses. */
 void tb_soft_clamps_hold(tb_soft_world *w, int32_t body);
-bool tb_soft_clamp_holds(const tb_soft_world *w, const tb_soft_clamp *clamp, const double X[3]);
-void tb_soft_clamp_velocity(const tb_soft_world *w, int32_t clamp, const double x[3], double v[3]);
+/* The impulse (N s) that a clamp's rigid body gets from the held nodes, and its moment about the body's centre
+ * of mass. */
+void tb_soft_clamp_receive(tb_soft_world *w, int32_t clamp, const double impulse[3],
+                           const double moment[3]);
+/* Whether a clamp moves with a rigid body. */
+bool tb_soft_clamp_follows(const tb_soft_world *w, int32_t clamp);
+/* The frames of all clamps, after their rigid bodies have new places or twists. */
+void tb_soft_clamps_place(tb_soft_world *w);
 /* An impulse (N s) at x on the frame's rigid body, if it has one. */
 void tb_soft_clamp_push(tb_soft_world *w, int32_t clamp, const double x[3], const double push[3]);
 /* Whether the body is clamped to the rigid body of the obstacle: they do not touch each other. */
@@ -166,6 +175,15 @@ bool tb_soft_clamped_to(const tb_soft_world *w, int32_t body, int32_t obstacle);
 /* The state as plain bytes, in memory that is used again, and back. */
 tb_status tb_soft_world_keep(const tb_soft_world *w, tb_bytes *bytes, tb_error *error);
 tb_status tb_soft_world_put_back(tb_soft_world *w, const tb_bytes *bytes, tb_error *error);
+/* The same for the way back from a step that fails: fields that lie on a card are kept there. */
+tb_status tb_soft_world_begin_step(tb_soft_world *w, tb_bytes *bytes, tb_error *error);
+tb_status tb_soft_world_undo_step(tb_soft_world *w, const tb_bytes *bytes, tb_error *error);
+
+/* ---- world.c ---- */
+
+/* Where the fields lie and the programs are solved from now on: `device` of a GPU, or the processor. */
+tb_status tb_soft_world_place(tb_soft_world *w, tb_backend_choice backend, int32_t device,
+                              tb_error *error);
 
 /* ---- scene_xml.c ---- */
 
@@ -186,6 +204,8 @@ tb_soft_side tb_soft_side_of(const tb_soft_world *w, int32_t who);
 /* Whether body a and b may touch, and the cells, upper excluded, where they may. */
 bool tb_soft_pair_may_touch(const tb_soft_world *w, int32_t a, int32_t b, int32_t lower[3],
                             int32_t upper[3]);
+/* By their keys. */
+void tb_soft_sort_contacts(tb_soft_contact *contacts, int32_t count);
 /* Cells in contact, sorted by key, from the arena of the step. */
 tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
                                 tb_error *error);

@@ -80,6 +80,7 @@ void tb_soft_partners_begin(tb_soft_world *w, double dt)
                 tb_v3_add(now->pose.position, tb_v3_scale(tb_v3_load(o->velocity), w->time));
         }
     }
+    tb_soft_clamps_place(w);
 }
 
 void tb_soft_partners_end(tb_soft_world *w, double dt)
@@ -96,6 +97,7 @@ void tb_soft_partners_end(tb_soft_world *w, double dt)
         r->position = tb_v3_add(r->centre, tb_q_rotate(turn, tb_v3_sub(r->position, old)));
         r->orientation = tb_q_normalize(tb_q_mul(turn, r->orientation));
     }
+    tb_soft_clamps_place(w);
 }
 
 void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const double point[3],

@@ -18,6 +18,7 @@
 
 #include "contact/contact.h"
 #include "contact/prox.h"
+#include "grid/card/steps.h"
 #include "grid/programs.h"
 #include "solve/solve.h"
 
@@ -121,7 +122,7 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     q->qp =
         (tb_qp_program){n, q->qp.half_bandwidth, band, q->f, rows, 0, start, column, value, q->b};
     q->options.method = p->w->scene.options.contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
-    q->options.backend = p->w->scene.options.backend;
+    q->options.backend = p->w->scene.options.programs;
     q->options.tolerance = PROGRAM_TOLERANCE;
     q->options.maximum_solves = p->w->scene.options.maximum_solves;
     counts->variables = n > counts->variables ? n : counts->variables;
@@ -537,6 +538,20 @@ static void apply(projections *p)
     }
 }
 
+/* The velocities that have changed, to the card that has the fields. */
+static tb_status push_velocities(tb_soft_world *w, const tb_soft_links *l, tb_error *error)
+{
+    tb_soft_card_push *push = TB_ARENA_ARRAY(&w->step, tb_soft_card_push, l->soft_places);
+    if (push == NULL) return tb_fail_memory(error, 0, "velocities of a substep");
+    for (int32_t d = 0; d < l->soft_places; d++) {
+        const uint64_t key = l->entries[l->first[d]].key;
+        push[d].body = (int32_t)(key / w->nodes);
+        push[d].node = (int32_t)(key % w->nodes);
+        memcpy(push[d].v, l->velocity[d], sizeof push[d].v);
+    }
+    return tb_soft_card_push_velocities(w, push, l->soft_places, error);
+}
+
 /* Makes the links of the contacts that impulses can change; the others are left out of the list. */
 static tb_status link_contacts(tb_soft_world *w, tb_soft_contact *contacts, int32_t *count,
                                tb_soft_links *links, tb_error *error)
@@ -588,6 +603,8 @@ tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *c
         if (status != TB_OK) return status;
         c->cone_error = tb_max(c->cone_error, cone_error(&p));
         apply(&p);
+        if (w->card != NULL) status = push_velocities(w, &p.links, error);
+        if (status != TB_OK) return status;
     }
     return remember(w, contacts, count, error);
 }

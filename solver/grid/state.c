@@ -10,7 +10,7 @@
 #include "grid/grid_internal.h"
 
 enum { HASH = 65, MAGIC = 8 };
-static const char NAME[MAGIC] = "TBSOFT2";
+static const char NAME[MAGIC] = "TBSOFT3";
 
 /* Numbers that a state depends on: grid, bodies, walls and clamps. Options may differ. */
 static tb_status hash_scene(const tb_soft_world *w, char hex[HASH])
@@ -74,8 +74,8 @@ static void pass(stream *s, void *data, size_t size)
     s->left -= size;
 }
 
-/* One body's box. */
-static void pass_field(tb_soft_world *w, tb_soft_field *f, stream *s)
+/* One body's box, and the numbers in it if they are the host's. */
+static void pass_field(tb_soft_world *w, tb_soft_field *f, bool numbers, stream *s)
 {
     pass(s, f->lower, sizeof f->lower);
     pass(s, f->upper, sizeof f->upper);
@@ -84,7 +84,7 @@ static void pass_field(tb_soft_world *w, tb_soft_field *f, stream *s)
     for (int a = 0; a < 3; a++)
         s->good = s->good && f->lower[a] >= 0 && f->lower[a] <= f->upper[a] &&
                   f->upper[a] <= w->scene.lattice.nodes[a];
-    if (!s->good) return;
+    if (!s->good || !numbers) return;
     const size_t width = (size_t)(f->upper[0] - f->lower[0]);
     for (int32_t k = f->lower[2]; k < f->upper[2]; k++)
         for (int32_t j = f->lower[1]; j < f->upper[1]; j++) {
@@ -98,16 +98,15 @@ static void pass_field(tb_soft_world *w, tb_soft_field *f, stream *s)
         }
 }
 
-static tb_status pass_world(tb_soft_world *w, stream *s, tb_error *error)
+/* `numbers`: with the numbers of fields, else with their boxes alone. */
+static tb_status pass_parts(tb_soft_world *w, bool numbers, stream *s, tb_error *error)
 {
     int32_t count = w->number_of_contacts;
-    const tb_status status = s->bytes != NULL ? tb_soft_card_fetch(w, error) : TB_OK;
-    if (status != TB_OK) return status;
-    if (s->bytes == NULL) tb_soft_card_forget(w);
     pass(s, &w->time, sizeof w->time);
     pass(s, &w->last_dt, sizeof w->last_dt);
     pass(s, &w->last_part, sizeof w->last_part);
-    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) pass_field(w, w->fields + b, s);
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++)
+        pass_field(w, w->fields + b, numbers, s);
     for (int32_t r = 0; r < w->number_of_rigid; r++)
         pass(s, w->rigid[r].before, sizeof w->rigid[r].before);
     pass(s, &count, sizeof count);
@@ -122,6 +121,14 @@ static tb_status pass_world(tb_soft_world *w, stream *s, tb_error *error)
     for (int32_t i = 0; i < w->number_of_contacts; i++)
         pass(s, w->contacts + i, sizeof *w->contacts);
     return TB_OK;
+}
+
+static tb_status pass_world(tb_soft_world *w, stream *s, tb_error *error)
+{
+    const tb_status status = s->bytes != NULL ? tb_soft_card_fetch(w, error) : TB_OK;
+    if (status != TB_OK) return status;
+    if (s->bytes == NULL) tb_soft_card_forget(w);
+    return pass_parts(w, true, s, error);
 }
 
 tb_status tb_soft_world_save(const tb_soft_world *world, unsigned char **bytes, size_t *size,
@@ -214,6 +221,29 @@ tb_status tb_soft_world_put_back(tb_soft_world *w, const tb_bytes *bytes, tb_err
     return status;
 }
 
+tb_status tb_soft_world_begin_step(tb_soft_world *w, tb_bytes *bytes, tb_error *error)
+{
+    stream s = {.bytes = bytes, .good = true};
+    if (w->card == NULL) return tb_soft_world_keep(w, bytes, error);
+    bytes->size = 0;
+    if (w->failed)
+        return tb_fail(error, TB_FAILED_PRECONDITION, "the world failed inside of a step");
+    tb_status status = tb_soft_card_keep(w, error);
+    if (status == TB_OK) status = pass_parts(w, false, &s, error);
+    if (status != TB_OK || s.good) return status;
+    return tb_fail_memory(error, bytes->size, "soft bodies before a step");
+}
+
+tb_status tb_soft_world_undo_step(tb_soft_world *w, const tb_bytes *bytes, tb_error *error)
+{
+    stream s = {.from = bytes->base, .left = bytes->size, .good = true};
+    if (w->card == NULL) return tb_soft_world_put_back(w, bytes, error);
+    tb_status status = pass_parts(w, false, &s, error);
+    if (status == TB_OK) status = tb_soft_card_undo(w, error);
+    w->failed = status != TB_OK;
+    return status;
+}
+
 /* ---- worlds from texts ---- */
 
 tb_status tb_soft_world_load(const char *text, size_t size, const char *name,
@@ -228,7 +258,7 @@ tb_status tb_soft_world_load(const char *text, size_t size, const char *name,
         scene->options.threads = options->threads;
         if (options->dt > 0) scene->options.dt = options->dt;
         if (options->choose_contact) scene->options.contact = options->contact;
-        scene->options.backend = options->backend;
+        scene->options.backend = scene->options.programs = options->backend;
     }
     if (status == TB_OK) status = tb_soft_world_create(scene, world, error);
     tb_soft_scene_clear(scene);

@@ -79,7 +79,10 @@ static tb_status apply_forces(tb_soft_world *w, double dt, tb_soft_certificate *
         c->damped += dt * stress.damped_power;
         c->courant = tb_max(c->courant, dt * momentum_of(w, b).speed);
         c->wave = tb_max(c->wave, dt / wave_step(w, b));
-        if (!on_card) tb_soft_accelerate(w, b, dt);
+        if (on_card)
+            tb_soft_card_receive(w, b);
+        else
+            tb_soft_accelerate(w, b, dt);
     }
     return TB_OK;
 }
@@ -98,18 +101,14 @@ static double free_momentum(tb_soft_world *w, double momentum[3])
     return mass;
 }
 
-/* Contact impulses. With fields on a card the search sees a copy, which is made where bodies are near. */
+/* Contact impulses. */
 static tb_status touch(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
 {
     tb_soft_contact *contacts = NULL;
     int32_t count = 0;
-    tb_status status = TB_OK;
-    const bool on_card = w->card != NULL, near = !on_card || tb_soft_card_may_touch(w);
-    if (on_card && near) status = tb_soft_card_do(w, TB_SOFT_CARD_SEE, 0, error);
-    if (status == TB_OK && near) status = tb_soft_find_contacts(w, &contacts, &count, error);
+    tb_status status = w->card != NULL ? tb_soft_card_find_contacts(w, &contacts, &count, error)
+                                       : tb_soft_find_contacts(w, &contacts, &count, error);
     if (status == TB_OK) status = tb_soft_solve_contacts(w, dt, contacts, count, c, error);
-    if (status == TB_OK && on_card && w->number_of_contacts > 0)
-        status = tb_soft_card_do(w, TB_SOFT_CARD_PUSH, 0, error);
     return status;
 }
 

@@ -30,7 +30,7 @@ static void adopt_plane(tb_soft_world *w, int32_t body, int32_t k, const void *c
         tb_soft_adopt_node(f, &w->stages, s->second, n);
         if (f->layer[n] != 0 || f->held == NULL || f->held[n] == 0) continue;
         tb_soft_place_of(&w->space, at, x);
-        tb_soft_clamp_velocity(w, f->held[n] - 1, x, f->v + 3 * (size_t)n);
+        tb_soft_frame_velocity(w->frames + (f->held[n] - 1), x, f->v + 3 * (size_t)n);
     }
 }
 

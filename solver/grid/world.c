@@ -64,7 +64,8 @@ static void start_plane(tb_soft_world *w, int32_t body, int32_t k, const void *c
         }
         for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
             const tb_soft_clamp *clamp = w->scene.clamps + c;
-            if (clamp->body != body || !tb_soft_clamp_holds(w, clamp, x)) continue;
+            if (clamp->body != body || !tb_soft_box_holds(&w->space, clamp->lower, clamp->upper, x))
+                continue;
             f->held[n] = (uint8_t)(c + 1);
             memcpy(v, clamp->velocity, 3 * sizeof *v);
         }
@@ -141,6 +142,32 @@ tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world
     return status;
 }
 
+tb_status tb_soft_world_place(tb_soft_world *w, tb_backend_choice backend, int32_t device,
+                              tb_error *error)
+{
+    tb_soft_options *o = &w->scene.options;
+    if (backend == o->backend && (backend != TB_BACKEND_GPU || device == o->device)) return TB_OK;
+    tb_status status = tb_soft_card_fetch(w, error);
+    if (status != TB_OK) return status;
+    const tb_soft_options old = *o;
+    tb_soft_card *card = w->card;
+    w->card = NULL;
+    o->backend = o->programs = backend;
+    o->device = device;
+    status = tb_soft_card_open(w, error);
+    if (status != TB_OK) {
+        tb_soft_card_close(w);
+        w->card = card;
+        *o = old;
+        return status;
+    }
+    tb_soft_card *opened = w->card;
+    w->card = card;
+    tb_soft_card_close(w);
+    w->card = opened;
+    return TB_OK;
+}
+
 void tb_soft_world_destroy(tb_soft_world *w)
 {
     if (w == NULL) return;
@@ -206,11 +233,15 @@ const tb_soft_contact *tb_soft_world_contacts(const tb_soft_world *w, int32_t *c
 void tb_soft_world_measure(tb_soft_world *w, int32_t body, double energy[3], double momentum[3],
                            double centre[3])
 {
-    (void)tb_soft_card_fetch(w, NULL); /* a failure fails the next step */
-    const tb_soft_sums s = tb_soft_momentum_pass(w, body);
+    const tb_soft_card *card = w->card != NULL && w->card->stale ? w->card : NULL;
+    if (card != NULL)
+        (void)tb_soft_card_do(w, TB_SOFT_CARD_MEASURE, 0, NULL); /* a failure fails the next step */
+    const tb_soft_sums s =
+        card != NULL ? card->outcomes[body].momentum : tb_soft_momentum_pass(w, body);
     if (energy != NULL) {
         energy[0] = s.kinetic;
-        energy[1] = tb_soft_stress_pass(w, body).elastic;
+        energy[1] = card != NULL ? card->outcomes[body].stress.elastic
+                                 : tb_soft_stress_pass(w, body).elastic;
         energy[2] = s.potential;
     }
     for (int a = 0; a < 3; a++) {

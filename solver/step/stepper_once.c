@@ -16,6 +16,7 @@ struct tb_stepper {
     char solver[16]; /* options.solve.solver points here */
     const tb_backend *backend;
     void *context;
+    void *soft;             /* of the processor's loop, for soft bodies on a card; NULL: none yet */
     tb_workspace questions; /* for questions about one world */
 };
 
@@ -164,6 +165,7 @@ void tb_stepper_destroy(tb_stepper *stepper)
 {
     if (!stepper) return;
     stepper->backend->destroy(stepper->context);
+    if (stepper->soft) tb_backend_cpu.destroy(stepper->soft);
     tb_arena_destroy(&stepper->questions.arena);
     free(stepper);
 }
@@ -207,6 +209,12 @@ tb_stepper_use tb_stepper_measure(const tb_stepper *stepper)
 {
     tb_stepper_use use = {.backend = stepper->backend->name};
     stepper->backend->measure(stepper->context, &use);
+    if (stepper->soft) {
+        tb_stepper_use soft = {0};
+        tb_backend_cpu.measure(stepper->soft, &soft);
+        use.host_bytes += soft.host_bytes;
+        use.allocations += soft.allocations;
+    }
     return use;
 }
 
@@ -258,31 +266,60 @@ static tb_status choose_again(tb_stepper *stepper, tb_state *const *states, int3
     return exchange(stepper, backend, &stepper->options, error);
 }
 
-/* Soft bodies step on the processor. */
-static tb_status check_soft(const tb_stepper *stepper, tb_state *const *states, int32_t worlds,
-                            tb_error *error)
+/* Worlds with soft bodies step in the processor's loop, whichever device has their fields. */
+static tb_status step_soft(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
+                           int32_t worlds, int32_t steps, tb_certificate *certificates,
+                           tb_error *error)
 {
-    if (stepper->backend == &tb_backend_cpu) return TB_OK;
-    for (int32_t i = 0; i < worlds; i++)
-        if (states[i]->soft)
-            return tb_fail_field(error, TB_UNSUPPORTED, "backend",
-                                 "a world has soft bodies, which step on the processor only");
-    return TB_OK;
+    const tb_backend *loop = &tb_backend_cpu;
+    if (stepper->soft && !loop->serves(stepper->soft, &stepper->options)) {
+        loop->destroy(stepper->soft);
+        stepper->soft = NULL;
+    }
+    tb_status status = TB_OK;
+    if (!stepper->soft) status = loop->create(&stepper->options, &stepper->soft, error);
+    if (status == TB_OK) status = sync_to_host(states, worlds, error);
+    if (status != TB_OK) return status;
+    return loop->step(stepper->soft, &stepper->options, states, courses, worlds, steps,
+                      certificates, error);
 }
 
-/* Where the backend finds the states where it looks for them. */
+/* Consecutive worlds, all of them with soft bodies or all without. The backend finds states where it looks for
+ * them. */
+static tb_status step_alike(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
+                            int32_t worlds, int32_t steps, tb_certificate *certificates,
+                            tb_error *error)
+{
+    if (worlds > 0 && states[0]->soft && stepper->backend != &tb_backend_cpu)
+        return step_soft(stepper, states, courses, worlds, steps, certificates, error);
+    if (!stepper->backend->fetch) {
+        const tb_status status = sync_to_host(states, worlds, error);
+        if (status != TB_OK) return status;
+    }
+    return stepper->backend->step(stepper->context, &stepper->options, states, courses, worlds,
+                                  steps, certificates, error);
+}
+
 static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
                           int32_t worlds, int32_t steps, tb_certificate *certificates,
                           tb_error *error)
 {
     /* a call that ends before its first step leaves no certificate of an earlier call */
     if (certificates) memset(certificates, 0, (size_t)worlds * sizeof *certificates);
-    tb_status status = choose_again(stepper, states, worlds, error);
-    if (status == TB_OK) status = check_soft(stepper, states, worlds, error);
-    if (status == TB_OK && !stepper->backend->fetch) status = sync_to_host(states, worlds, error);
+    tb_status status = choose_again(stepper, states, worlds, error), first_failure = TB_OK;
+    int32_t first = 0;
     if (status != TB_OK) return status;
-    return stepper->backend->step(stepper->context, &stepper->options, states, courses, worlds,
-                                  steps, certificates, error);
+    do {
+        int32_t end = first;
+        while (end < worlds && !states[end]->soft == !states[first]->soft) end++;
+        tb_error ignored;
+        status = step_alike(stepper, states + first, courses ? courses + first : NULL, end - first,
+                            steps, certificates ? certificates + first : NULL,
+                            first_failure == TB_OK ? error : &ignored);
+        if (first_failure == TB_OK) first_failure = status;
+        first = end;
+    } while (first < worlds);
+    return first_failure;
 }
 
 static tb_status check_worlds(tb_state *const *states, int32_t worlds, tb_error *error)

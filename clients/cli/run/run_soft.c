@@ -91,6 +91,7 @@ static tb_status open_world(soft_run *r)
     importing folders = o->import;
     step.threads = (int32_t)o->threads;
     step.dt = o->dt;
+    device_apply(&o->device, &step);
     tb_status status = importing_fill(&folders, &import, &r->error);
     if (status == TB_OK) status = tb_model_load(o->path, &import, &r->model, &r->error);
     importing_free(&folders);

@@ -5,18 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device/device.h"
-
-typedef struct soft_card {
-    tb_gpu_device device;
-    tb_gpu_buffer memory;
-    tb_gpu_soft g; /* pointers of the card */
-    int processors;
-    size_t nodes;
-    tb_soft_card_outcome *outcomes; /* bodies; as the card has them */
-    tb_soft_field *fields;          /* pointers of the card; boxes of the last bringing */
-} soft_card;
-
 static const size_t ARRAY_ALIGNMENT = 256;
 
 /* The next array, at `memory` + *used; NULL memory: only its size counts. */
@@ -67,8 +55,8 @@ static void lay_out_body(const tb_soft_card_scene *scene, int32_t body, char *me
     s->planes = take(memory, used, (size_t)nodes[2], sizeof *s->planes);
 }
 
-static tb_status upload(soft_card *c, const void *to, const void *from, size_t bytes,
-                        tb_error *error)
+tb_status tb_gpu_soft_upload(tb_gpu_soft_world *c, const void *to, const void *from, size_t bytes,
+                             tb_error *error)
 {
     if (bytes == 0) return TB_OK;
     return tb_gpu_check(&c->device,
@@ -77,7 +65,8 @@ static tb_status upload(soft_card *c, const void *to, const void *from, size_t b
                         "bringing soft bodies", error);
 }
 
-static tb_status download(soft_card *c, void *to, const void *from, size_t bytes, tb_error *error)
+tb_status tb_gpu_soft_download(tb_gpu_soft_world *c, void *to, const void *from, size_t bytes,
+                               tb_error *error)
 {
     if (bytes == 0) return TB_OK;
     return tb_gpu_check(&c->device,
@@ -87,8 +76,26 @@ static tb_status download(soft_card *c, void *to, const void *from, size_t bytes
 
 /* ---- opening ---- */
 
+/* Planes of the hulls among the obstacles. */
+static tb_status bring_hulls(tb_gpu_soft_world *c, const tb_soft_card_scene *scene, char *memory,
+                             size_t *used, tb_error *error)
+{
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < scene->obstacles && status == TB_OK; i++) {
+        const tb_soft_solid *o = scene->obstacle + i;
+        c->planes[i] = NULL;
+        if (o->kind != TB_SOFT_HULL) continue;
+        const size_t numbers = 4 * (size_t)o->number_of_planes;
+        c->planes[i] = take(memory, used, numbers, sizeof(double));
+        if (memory != NULL)
+            status =
+                tb_gpu_soft_upload(c, c->planes[i], o->planes, numbers * sizeof(double), error);
+    }
+    return status;
+}
+
 /* Arrays of the scene in the card's memory, and what they hold. */
-static tb_status bring_scene(soft_card *c, const tb_soft_card_scene *scene, tb_error *error)
+static tb_status bring_scene(tb_gpu_soft_world *c, const tb_soft_card_scene *scene, tb_error *error)
 {
     const size_t bodies = (size_t)scene->bodies;
     tb_soft_card_body *body = malloc(bodies * sizeof *body);
@@ -104,6 +111,14 @@ static tb_status bring_scene(soft_card *c, const tb_soft_card_scene *scene, tb_e
         g->fields = take(memory, &used, bodies, sizeof *g->fields);
         g->scratch = take(memory, &used, bodies, sizeof *g->scratch);
         g->outcomes = take(memory, &used, bodies, sizeof *g->outcomes);
+        g->frames = take(memory, &used, (size_t)scene->clamps, sizeof *g->frames);
+        g->impulses = take(memory, &used, 6 * (size_t)scene->clamps, sizeof *g->impulses);
+        g->contacts.obstacle =
+            take(memory, &used, (size_t)scene->obstacles, sizeof *g->contacts.obstacle);
+        g->contacts.pair = take(memory, &used, bodies * (bodies + (size_t)scene->obstacles),
+                                sizeof *g->contacts.pair);
+        g->contacts.count = take(memory, &used, 1, sizeof *g->contacts.count);
+        status = bring_hulls(c, scene, memory, &used, error);
         for (int32_t b = 0; b < scene->bodies; b++) {
             const size_t samples = samples_of(&scene->body[b].shape);
             lay_out_body(scene, b, memory, &used, c->fields + b, scratch + b);
@@ -111,24 +126,26 @@ static tb_status bring_scene(soft_card *c, const tb_soft_card_scene *scene, tb_e
             if (samples == 0) continue;
             body[b].shape.samples.distance = take(memory, &used, samples, sizeof(double));
             if (memory != NULL)
-                status =
-                    upload(c, body[b].shape.samples.distance, scene->body[b].shape.samples.distance,
-                           samples * sizeof(double), error);
+                status = tb_gpu_soft_upload(c, body[b].shape.samples.distance,
+                                            scene->body[b].shape.samples.distance,
+                                            samples * sizeof(double), error);
         }
         if (memory != NULL) break;
         status = tb_gpu_reserve(&c->device, &c->memory, used, error);
         memory = c->memory.memory;
+        /* values that no pass has written are read nowhere; layers and masses say so */
+        if (status == TB_OK)
+            status = tb_gpu_check(&c->device,
+                                  cudaMemsetAsync(memory, 0, c->memory.capacity, c->device.stream),
+                                  "clearing soft bodies", error);
     }
-    /* values that no pass has written are read nowhere; layers and masses say so */
     if (status == TB_OK)
-        status = tb_gpu_check(
-            &c->device, cudaMemsetAsync(c->memory.memory, 0, c->memory.capacity, c->device.stream),
-            "clearing soft bodies", error);
-    if (status == TB_OK) status = upload(c, c->g.body, body, bodies * sizeof *body, error);
+        status = tb_gpu_soft_upload(c, c->g.body, body, bodies * sizeof *body, error);
     if (status == TB_OK)
-        status = upload(c, c->g.clamp, scene->clamp, (size_t)scene->clamps * sizeof *scene->clamp,
-                        error);
-    if (status == TB_OK) status = upload(c, c->g.scratch, scratch, bodies * sizeof *scratch, error);
+        status = tb_gpu_soft_upload(c, c->g.clamp, scene->clamp,
+                                    (size_t)scene->clamps * sizeof *scene->clamp, error);
+    if (status == TB_OK)
+        status = tb_gpu_soft_upload(c, c->g.scratch, scratch, bodies * sizeof *scratch, error);
     if (status == TB_OK) status = tb_gpu_wait(&c->device, "bringing soft bodies", error);
     free(body);
     free(scratch);
@@ -144,7 +161,7 @@ tb_status tb_gpu_soft_open(int32_t device, const tb_soft_card_scene *scene, void
     if (device >= devices)
         return tb_fail_field(error, TB_NOT_FOUND, "device", "device %d of %d of backend 'gpu'",
                              (int)device, (int)devices);
-    soft_card *c = calloc(1, sizeof *c);
+    tb_gpu_soft_world *c = calloc(1, sizeof *c);
     if (c == NULL) return tb_fail_memory(error, sizeof *c, "soft bodies on a GPU");
     tb_status status = tb_gpu_device_open(device, &c->device, error);
     if (status != TB_OK) {
@@ -155,10 +172,13 @@ tb_status tb_gpu_soft_open(int32_t device, const tb_soft_card_scene *scene, void
     c->g.space = scene->space;
     c->g.bodies = scene->bodies;
     c->g.clamps = scene->clamps;
+    c->g.contacts.obstacles = scene->obstacles;
     c->g.runs = (scene->space.lattice.nodes[0] + TB_SOFT_RUN - 1) / TB_SOFT_RUN;
     c->outcomes = calloc((size_t)scene->bodies, sizeof *c->outcomes);
     c->fields = calloc((size_t)scene->bodies, sizeof *c->fields);
-    if (c->outcomes == NULL || c->fields == NULL)
+    c->kept_outcomes = calloc((size_t)scene->bodies, sizeof *c->kept_outcomes);
+    c->planes = calloc((size_t)scene->obstacles + 1, sizeof *c->planes);
+    if (c->outcomes == NULL || c->fields == NULL || c->kept_outcomes == NULL || c->planes == NULL)
         status = tb_fail_memory(error, (size_t)scene->bodies * sizeof *c->fields,
                                 "soft bodies on a GPU");
     if (status == TB_OK)
@@ -176,19 +196,26 @@ tb_status tb_gpu_soft_open(int32_t device, const tb_soft_card_scene *scene, void
 
 void tb_gpu_soft_close(void *context)
 {
-    soft_card *c = context;
+    tb_gpu_soft_world *c = context;
     if (c == NULL) return;
     tb_gpu_release(&c->device, &c->memory);
+    tb_gpu_release(&c->device, &c->kept);
+    tb_gpu_release(&c->device, &c->found);
+    tb_gpu_release(&c->device, &c->push);
+    tb_gpu_release_pinned(&c->device, &c->seen);
+    tb_gpu_release_pinned(&c->device, &c->pushed);
     tb_gpu_device_close(&c->device);
     free(c->outcomes);
+    free(c->kept_outcomes);
     free(c->fields);
+    free((void *)(uintptr_t)c->planes);
     free(c);
 }
 
 /* ---- copies ---- */
 
 /* The nodes of the planes of a box, which lie in one piece. */
-static void planes_of(const soft_card *c, const int32_t lower[3], const int32_t upper[3],
+static void planes_of(const tb_gpu_soft_world *c, const int32_t lower[3], const int32_t upper[3],
                       size_t *first, size_t *count)
 {
     const size_t plane = (size_t)c->g.space.stride[2];
@@ -200,9 +227,9 @@ static void planes_of(const soft_card *c, const int32_t lower[3], const int32_t 
 typedef struct two_copies {
     void *here;
     const void *there;
-    size_t size; /* of a node's part */
-    bool whole;  /* all nodes are fetched, else those of the planes */
-    bool seen;   /* by the search for contacts */
+    size_t size;  /* of a node's part */
+    bool whole;   /* all nodes are copied, else those of the planes */
+    bool cleared; /* in front of a copy of the planes: nodes outside of the box have none */
 } two_copies;
 
 enum { ARRAYS = 7 };
@@ -211,18 +238,18 @@ static void list_arrays(const tb_soft_field *here, const tb_soft_field *there,
                         two_copies list[ARRAYS])
 {
     const size_t real = sizeof(double);
-    const two_copies all[ARRAYS] = {{here->X, there->X, 3 * real, false, true},
-                                    {here->v, there->v, 3 * real, false, true},
+    const two_copies all[ARRAYS] = {{here->X, there->X, 3 * real, false, false},
+                                    {here->v, there->v, 3 * real, false, false},
                                     {here->mass, there->mass, real, false, true},
-                                    {here->depth, there->depth, real, false, true},
-                                    {here->layer, there->layer, 1, true, true},
-                                    {here->held, there->held, 1, true, true},
-                                    {here->octant, there->octant, 8 * real, false, false}};
+                                    {here->depth, there->depth, real, false, false},
+                                    {here->layer, there->layer, 1, true, false},
+                                    {here->held, there->held, 1, true, false},
+                                    {here->octant, there->octant, 8 * real, false, true}};
     memcpy(list, all, sizeof all);
 }
 
 /* All nodes: a saved state also has the values of nodes in a box that are not valid. */
-static tb_status bring(soft_card *c, const tb_soft_field *fields, tb_error *error)
+static tb_status bring(tb_gpu_soft_world *c, const tb_soft_field *fields, tb_error *error)
 {
     tb_status status = TB_OK;
     for (int32_t b = 0; b < c->g.bodies && status == TB_OK; b++) {
@@ -235,15 +262,17 @@ static tb_status bring(soft_card *c, const tb_soft_field *fields, tb_error *erro
         list_arrays(f, c->fields + b, list);
         for (int i = 0; i < ARRAYS && status == TB_OK; i++)
             if (list[i].there != NULL)
-                status = upload(c, list[i].there, list[i].here, c->nodes * list[i].size, error);
+                status = tb_gpu_soft_upload(c, list[i].there, list[i].here, c->nodes * list[i].size,
+                                            error);
     }
     if (status == TB_OK)
-        status = upload(c, c->g.fields, c->fields, (size_t)c->g.bodies * sizeof *c->fields, error);
+        status = tb_gpu_soft_upload(c, c->g.fields, c->fields,
+                                    (size_t)c->g.bodies * sizeof *c->fields, error);
     return status;
 }
 
-/* Fields with their boxes to the host; `all`: also what the search for contacts does not see. */
-static tb_status fetch(soft_card *c, tb_soft_field *fields, bool all, tb_error *error)
+/* Fields with their boxes to the host. */
+static tb_status fetch(tb_gpu_soft_world *c, tb_soft_field *fields, tb_error *error)
 {
     tb_status status = TB_OK;
     for (int32_t b = 0; b < c->g.bodies && status == TB_OK; b++) {
@@ -259,34 +288,100 @@ static tb_status fetch(soft_card *c, tb_soft_field *fields, bool all, tb_error *
         for (int i = 0; i < ARRAYS && status == TB_OK; i++) {
             const two_copies *x = list + i;
             const size_t from = x->whole ? 0 : first, nodes = x->whole ? c->nodes : count;
-            if (x->there == NULL || !(all || x->seen)) continue;
-            status = download(c, (char *)x->here + from * x->size,
-                              (const char *)x->there + from * x->size, nodes * x->size, error);
+            if (x->there == NULL) continue;
+            status = tb_gpu_soft_download(c, (char *)x->here + from * x->size,
+                                          (const char *)x->there + from * x->size, nodes * x->size,
+                                          error);
         }
     }
     return status == TB_OK ? tb_gpu_wait(&c->device, "fetching soft bodies", error) : status;
 }
 
-static tb_status push(soft_card *c, const tb_soft_field *fields, tb_error *error)
+/* ---- the copy on the card ---- */
+
+/* Arrays of the copy; NULL memory: only their size counts. */
+static void lay_out_copy(const tb_gpu_soft_world *c, char *memory, size_t *used, tb_soft_field *f,
+                         bool held)
 {
-    tb_status status = TB_OK;
-    for (int32_t b = 0; b < c->g.bodies && status == TB_OK; b++) {
+    const size_t n = c->nodes, real = sizeof(double);
+    f->X = take(memory, used, 3 * n, real);
+    f->v = take(memory, used, 3 * n, real);
+    f->mass = take(memory, used, n, real);
+    f->depth = take(memory, used, n, real);
+    f->octant = take(memory, used, 8 * n, real);
+    f->layer = take(memory, used, n, 1);
+    f->held = held ? take(memory, used, n, 1) : NULL;
+}
+
+/* Copies fields within their boxes, to the copy or back. */
+static tb_status copy_fields(tb_gpu_soft_world *c, bool back, tb_error *error)
+{
+    const tb_soft_card_outcome *boxes = back ? c->kept_outcomes : c->outcomes;
+    cudaError_t result = cudaSuccess;
+    size_t used = 0;
+    for (int32_t b = 0; b < c->g.bodies; b++) {
+        tb_soft_field copy = {0};
+        two_copies list[ARRAYS];
         size_t first, count;
-        planes_of(c, c->outcomes[b].lower, c->outcomes[b].upper, &first, &count);
-        status = upload(c, c->fields[b].v + 3 * first, fields[b].v + 3 * first,
-                        3 * count * sizeof(double), error);
+        lay_out_copy(c, c->kept.memory, &used, &copy, c->fields[b].held != NULL);
+        planes_of(c, boxes[b].lower, boxes[b].upper, &first, &count);
+        list_arrays(&copy, c->fields + b, list);
+        for (int i = 0; i < ARRAYS && result == cudaSuccess; i++) {
+            const two_copies *x = list + i;
+            const size_t from = x->whole ? 0 : first, nodes = x->whole ? c->nodes : count;
+            char *kept = (char *)x->here + from * x->size;
+            char *own = (char *)(uintptr_t)x->there + from * x->size;
+            if (x->there == NULL || nodes == 0) continue;
+            if (back && x->cleared)
+                result = cudaMemsetAsync((void *)(uintptr_t)x->there, 0, c->nodes * x->size,
+                                         c->device.stream);
+            if (result == cudaSuccess)
+                result = cudaMemcpyAsync(back ? own : kept, back ? kept : own, nodes * x->size,
+                                         cudaMemcpyDeviceToDevice, c->device.stream);
+        }
     }
-    return status;
+    return tb_gpu_check(&c->device, result, back ? "undoing a step" : "keeping soft bodies", error);
+}
+
+static tb_status keep(tb_gpu_soft_world *c, tb_error *error)
+{
+    size_t used = 0;
+    tb_soft_field ignored;
+    for (int32_t b = 0; b < c->g.bodies; b++)
+        lay_out_copy(c, NULL, &used, &ignored, c->fields[b].held != NULL);
+    const tb_status status = tb_gpu_reserve(&c->device, &c->kept, used, error);
+    if (status != TB_OK) return status;
+    memcpy(c->kept_outcomes, c->outcomes, (size_t)c->g.bodies * sizeof *c->outcomes);
+    return copy_fields(c, false, error);
+}
+
+/* The kept fields, with their boxes. */
+static tb_status undo(tb_gpu_soft_world *c, tb_error *error)
+{
+    for (int32_t b = 0; b < c->g.bodies; b++) {
+        const tb_soft_card_outcome *o = c->kept_outcomes + b;
+        memcpy(c->fields[b].lower, o->lower, sizeof o->lower);
+        memcpy(c->fields[b].upper, o->upper, sizeof o->upper);
+        c->fields[b].outside = o->outside;
+    }
+    const tb_status status = copy_fields(c, true, error);
+    if (status != TB_OK) return status;
+    return tb_gpu_soft_upload(c, c->g.fields, c->fields, (size_t)c->g.bodies * sizeof *c->fields,
+                              error);
 }
 
 /* ---- calls ---- */
 
-static tb_status compute(soft_card *c, const tb_soft_card_call *call, tb_error *error)
+static tb_status compute(tb_gpu_soft_world *c, const tb_soft_card_call *call, tb_error *error)
 {
     cudaError_t result = cudaSuccess;
     tb_gpu_soft g = c->g;
-    g.time = call->time;
+    const size_t clamps = (size_t)g.clamps;
     g.dt = call->dt;
+    g.followers = call->followers;
+    tb_status status =
+        tb_gpu_soft_upload(c, g.frames, call->frames, clamps * sizeof *g.frames, error);
+    if (status != TB_OK) return status;
     switch (call->part) {
     case TB_SOFT_CARD_FORCES:
         result = tb_gpu_soft_forces(&g, c->processors, c->device.stream);
@@ -296,10 +391,13 @@ static tb_status compute(soft_card *c, const tb_soft_card_call *call, tb_error *
         break;
     default: result = tb_gpu_soft_measure(&g, c->processors, c->device.stream);
     }
-    tb_status status = tb_gpu_check(&c->device, result, "moving soft bodies", error);
+    status = tb_gpu_check(&c->device, result, "moving soft bodies", error);
+    if (status == TB_OK && call->followers != 0)
+        status = tb_gpu_soft_download(c, call->impulses, g.impulses,
+                                      6 * clamps * sizeof *g.impulses, error);
     if (status == TB_OK)
-        status = download(c, c->outcomes, c->g.outcomes, (size_t)c->g.bodies * sizeof *c->outcomes,
-                          error);
+        status = tb_gpu_soft_download(c, c->outcomes, c->g.outcomes,
+                                      (size_t)c->g.bodies * sizeof *c->outcomes, error);
     if (status == TB_OK) status = tb_gpu_wait(&c->device, "moving soft bodies", error);
     if (status == TB_OK)
         memcpy(call->outcomes, c->outcomes, (size_t)c->g.bodies * sizeof *c->outcomes);
@@ -307,7 +405,7 @@ static tb_status compute(soft_card *c, const tb_soft_card_call *call, tb_error *
 }
 
 /* Outcomes of the fields that come, as far as they are known before anything is computed. */
-static tb_status begin_outcomes(soft_card *c, tb_error *error)
+static tb_status begin_outcomes(tb_gpu_soft_world *c, tb_error *error)
 {
     for (int32_t b = 0; b < c->g.bodies; b++) {
         tb_soft_card_outcome *o = c->outcomes + b;
@@ -316,18 +414,24 @@ static tb_status begin_outcomes(soft_card *c, tb_error *error)
         memcpy(o->upper, c->fields[b].upper, sizeof o->upper);
         o->outside = c->fields[b].outside;
     }
-    return upload(c, c->g.outcomes, c->outcomes, (size_t)c->g.bodies * sizeof *c->outcomes, error);
+    return tb_gpu_soft_upload(c, c->g.outcomes, c->outcomes,
+                              (size_t)c->g.bodies * sizeof *c->outcomes, error);
 }
 
 tb_status tb_gpu_soft_call(void *context, const tb_soft_card_call *call, tb_error *error)
 {
-    soft_card *c = context;
+    tb_gpu_soft_world *c = context;
     tb_status status = tb_gpu_device_enter(&c->device, error);
     if (status != TB_OK) return status;
     switch (call->part) {
-    case TB_SOFT_CARD_FETCH:
-    case TB_SOFT_CARD_SEE: return fetch(c, call->fields, call->part == TB_SOFT_CARD_FETCH, error);
-    case TB_SOFT_CARD_PUSH: return push(c, call->fields, error);
+    case TB_SOFT_CARD_FETCH: return fetch(c, call->fields, error);
+    case TB_SOFT_CARD_SEARCH: return tb_gpu_soft_find(c, call->search, error);
+    case TB_SOFT_CARD_PUSH: return tb_gpu_soft_push(c, call->push, call->pushes, error);
+    case TB_SOFT_CARD_KEEP: return keep(c, error);
+    case TB_SOFT_CARD_UNDO:
+        status = undo(c, error);
+        if (status == TB_OK) status = begin_outcomes(c, error);
+        break;
     case TB_SOFT_CARD_BRING:
         status = bring(c, call->fields, error);
         if (status == TB_OK) status = begin_outcomes(c, error);

@@ -90,6 +90,21 @@ TB_CARD double add_run(const double own[WARP_LANES], int32_t lane)
     return part[0];
 }
 
+/* Writes the sums of a run without stiffness and det F. */
+TB_CARD void put_run(const tb_gpu_soft *g, const walk *t, const int32_t at[3],
+                     const tb_soft_sums *own)
+{
+    double numbers[WARP_LANES];
+#pragma unroll
+    for (int q = 0; q < WARP_LANES; q++)
+        numbers[q] = q < TB_SOFT_ADDED ? ((const double *)own)[q] : 0;
+    double sum = add_run(numbers, t->lane);
+    const double speed = join_run(TB_SOFT_ADDED, own->speed);
+    if (t->lane == TB_SOFT_ADDED) sum = speed;
+    if (t->lane == TB_SOFT_SUMS - 1) sum = 1e300;
+    if (t->lane < TB_SOFT_SUMS) ((double *)place_of_run(g, t, at))[t->lane] = sum;
+}
+
 /* ---- passes with sums ---- */
 
 extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
@@ -145,17 +160,25 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     for (int64_t run = t.next; run < t.end; run += t.apart) {
         int32_t at[3], n;
         tb_soft_sums own;
-        double numbers[WARP_LANES];
         tb_soft_sums_clear(&own);
         if (node_of_run(&g, &t, run, at, &n)) tb_soft_node_momentum(&g.space, &t.f, at, n, &own);
-#pragma unroll
-        for (int q = 0; q < WARP_LANES; q++)
-            numbers[q] = q < TB_SOFT_ADDED ? ((const double *)&own)[q] : 0;
-        double sum = add_run(numbers, t.lane);
-        const double speed = join_run(TB_SOFT_ADDED, own.speed);
-        if (t.lane == TB_SOFT_ADDED) sum = speed;
-        if (t.lane == TB_SOFT_SUMS - 1) sum = 1e300;
-        if (t.lane < TB_SOFT_SUMS) ((double *)place_of_run(&g, &t, at))[t.lane] = sum;
+        put_run(&g, &t, at, &own);
+    }
+}
+
+/* Impulses of the nodes that a clamp of a rigid body holds. */
+extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
+    tb_gpu_soft_held(const __grid_constant__ tb_gpu_soft g)
+{
+    walk t = begin_walk(&g);
+    if (t.body != g.clamp[g.held_by].body) return;
+    for (int64_t run = t.next; run < t.end; run += t.apart) {
+        int32_t at[3], n;
+        tb_soft_sums own;
+        tb_soft_sums_clear(&own);
+        if (node_of_run(&g, &t, run, at, &n))
+            tb_soft_held_impulse(&g.space, &t.f, &g.frames[g.held_by], g.held_by + 1, at, n, &own);
+        put_run(&g, &t, at, &own);
     }
 }
 
@@ -212,6 +235,16 @@ TB_CARD void end_repair(const tb_gpu_soft *g, int32_t body, const tb_soft_sums *
     if (!g->body[body].clamped) out->repair = tb_soft_repair_of(&out->was, whole);
 }
 
+TB_CARD void end_held(const tb_gpu_soft *g, int32_t body, const tb_soft_sums *whole)
+{
+    double *impulse = g->impulses + 6 * g->held_by;
+    if (body != g->clamp[g->held_by].body) return;
+    for (int a = 0; a < 3; a++) {
+        impulse[a] = whole->momentum[a];
+        impulse[3 + a] = whole->angular[a];
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     tb_gpu_soft_end(const __grid_constant__ tb_gpu_soft g)
 {
@@ -239,6 +272,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     case TB_GPU_SOFT_END_WAS: out->was = *whole; break;
     case TB_GPU_SOFT_END_MASSES: end_masses(&g, body, whole); break;
     case TB_GPU_SOFT_END_REPAIR: end_repair(&g, body, whole); break;
+    case TB_GPU_SOFT_END_HELD: end_held(&g, body, whole); break;
     default:
         tb_soft_enlarge_box(&g.space, f, g.scratch[body].lower, g.scratch[body].upper);
         for (int a = 0; a < 3; a++) {
@@ -293,24 +327,19 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
 
 /* ---- passes without sums ---- */
 
-TB_CARD bool moves(const tb_soft_card_clamp *c)
-{
-    return c->velocity[0] != 0 || c->velocity[1] != 0 || c->velocity[2] != 0;
-}
-
-/* grid/clamps.c, for frames with a constant velocity. */
+/* grid/clamps.c */
 TB_CARD void take_node(const tb_gpu_soft *g, const walk *t, const int32_t at[3], int32_t n)
 {
     const tb_soft_field *f = &t->f;
     double x[3], X[3];
     if (f->held == NULL) return;
     tb_soft_place_of(&g->space, at, x);
-    if (f->held[n] > 0 && moves(&g->clamp[f->held[n] - 1])) f->held[n] = 0;
+    if (f->held[n] > 0 && g->frames[f->held[n] - 1].moves) f->held[n] = 0;
     if (f->layer[n] == TB_SOFT_NO_LAYER) return;
     for (int32_t c = 0; c < g->clamps; c++) {
         const tb_soft_card_clamp *clamp = &g->clamp[c];
-        if (clamp->body != t->body || !moves(clamp)) continue;
-        for (int a = 0; a < 3; a++) X[a] = x[a] - g->time * clamp->velocity[a];
+        if (clamp->body != t->body || !g->frames[c].moves) continue;
+        tb_soft_frame_reference(&g->frames[c], x, X);
         if (!tb_soft_box_holds(&g->space, clamp->lower, clamp->upper, X)) continue;
         f->held[n] = (uint8_t)(c + 1);
         for (int a = 0; a < 3; a++) f->X[3 * (int64_t)n + a] = X[a];
@@ -318,11 +347,12 @@ TB_CARD void take_node(const tb_gpu_soft *g, const walk *t, const int32_t at[3],
 }
 
 /* The velocity of a held node is that of its clamp. */
-TB_CARD void hold_node(const tb_gpu_soft *g, const walk *t, int32_t n)
+TB_CARD void hold_node(const tb_gpu_soft *g, const walk *t, const int32_t at[3], int32_t n)
 {
+    double x[3];
     if (t->f.held == NULL || t->f.held[n] == 0 || t->f.layer[n] != 0) return;
-    const double *v = g->clamp[t->f.held[n] - 1].velocity;
-    for (int a = 0; a < 3; a++) t->f.v[3 * (int64_t)n + a] = v[a];
+    tb_soft_place_of(&g->space, at, x);
+    tb_soft_frame_velocity(&g->frames[t->f.held[n] - 1], x, t->f.v + 3 * (int64_t)n);
 }
 
 TB_CARD void slope_node(const tb_gpu_soft *g, const walk *t, const int32_t at[3], int32_t n)
@@ -359,8 +389,8 @@ TB_CARD void make_pass(const tb_gpu_soft *g, const walk *t, const int32_t at[3],
     case TB_GPU_SOFT_TAKE: take_node(g, t, at, n); break;
     case TB_GPU_SOFT_ACCELERATE:
         tb_soft_accelerate_node(&g->space, &t->f, s->cell_force, g->dt, at, n);
-        hold_node(g, t, n);
         break;
+    case TB_GPU_SOFT_HOLD: hold_node(g, t, at, n); break;
     case TB_GPU_SOFT_SLOPES: slope_node(g, t, at, n); break;
     case TB_GPU_SOFT_EXTEND: extend_node(g, t, at, n); break;
     case TB_GPU_SOFT_ADVECT:
@@ -368,7 +398,7 @@ TB_CARD void make_pass(const tb_gpu_soft *g, const walk *t, const int32_t at[3],
         break;
     case TB_GPU_SOFT_ADOPT:
         tb_soft_adopt_node(&t->f, &s->stages, g->second, n);
-        hold_node(g, t, n);
+        hold_node(g, t, at, n);
         break;
     case TB_GPU_SOFT_SCALE:
         for (int o = 0; o < 8; o++) t->f.octant[8 * (int64_t)n + o] *= g->outcomes[t->body].scale;
@@ -475,6 +505,10 @@ extern "C" cudaError_t tb_gpu_soft_forces(const tb_gpu_soft *soft, int32_t proce
     if (l.g.clamps > 0) pass(&l, TB_GPU_SOFT_TAKE);
     sum_up(&l, (const void *)tb_gpu_soft_stress, TB_GPU_SOFT_END_STRESS);
     pass(&l, TB_GPU_SOFT_ACCELERATE);
+    for (l.g.held_by = 0; l.g.held_by < l.g.clamps; l.g.held_by++)
+        if (l.g.followers >> l.g.held_by & 1)
+            sum_up(&l, (const void *)tb_gpu_soft_held, TB_GPU_SOFT_END_HELD);
+    if (l.g.clamps > 0) pass(&l, TB_GPU_SOFT_HOLD);
     return l.result;
 }
 

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include "base/error.h"
+#include "gpu/device/device.h"
 #include "grid/card/fields.h"
 
 enum { TB_GPU_SOFT_THREADS = 256, TB_GPU_SOFT_BLOCKS = 4 /* of a processor */ };
@@ -16,6 +17,7 @@ enum { TB_GPU_SOFT_X = 1, TB_GPU_SOFT_V = 2 };
 typedef enum tb_gpu_soft_pass {
     TB_GPU_SOFT_TAKE,
     TB_GPU_SOFT_ACCELERATE,
+    TB_GPU_SOFT_HOLD,
     TB_GPU_SOFT_SLOPES,
     TB_GPU_SOFT_EXTEND, /* by one layer */
     TB_GPU_SOFT_ADVECT,
@@ -30,6 +32,7 @@ typedef enum tb_gpu_soft_pass {
     TB_GPU_SOFT_END_WAS,
     TB_GPU_SOFT_END_MASSES,
     TB_GPU_SOFT_END_BOX,
+    TB_GPU_SOFT_END_HELD,
     TB_GPU_SOFT_END_REPAIR
 } tb_gpu_soft_pass;
 
@@ -44,25 +47,68 @@ typedef struct tb_gpu_soft_scratch {
     int32_t lower[3], upper[3];  /* box of the nodes with mass */
 } tb_gpu_soft_scratch;
 
+/* The search for contacts, and velocities that change. Pointers of the card. */
+typedef struct tb_gpu_soft_contacts {
+    const tb_soft_card_pair *pair;
+    const tb_soft_card_obstacle *obstacle;
+    int32_t pairs, obstacles;
+    int64_t cells;
+    int32_t *count; /* cells in contact, also those beyond `capacity` */
+    tb_soft_card_found *found;
+    int32_t capacity, pushes;
+    const tb_soft_card_push *push;
+} tb_gpu_soft_contacts;
+
 /* A pass. Pointers of the card; arrays by bodies. */
 typedef struct tb_gpu_soft {
     tb_soft_space space;
     int32_t bodies, clamps, runs; /* runs of a row */
     const tb_soft_card_body *body;
     const tb_soft_card_clamp *clamp;
+    const tb_soft_frame *frames; /* clamps */
+    double *impulses;            /* clamps x 6 */
+    uint64_t followers;          /* bit c: clamp c moves with a rigid body */
+    int32_t held_by;             /* clamp whose held nodes are summed */
+    tb_gpu_soft_contacts contacts;
     tb_soft_field *fields;
     tb_gpu_soft_scratch *scratch;
     tb_soft_card_outcome *outcomes;
-    double time, dt;
+    double dt;
     tb_gpu_soft_pass pass;
     int32_t layer; /* of EXTEND and LAYER; depths: 1: outside of the body alone */
     int32_t which; /* TB_GPU_SOFT_X, TB_GPU_SOFT_V: of SLOPES and EXTEND */
     bool second;   /* stage of transport */
 } tb_gpu_soft;
 
+/* A world on a card: the host's side. */
+typedef struct tb_gpu_soft_world {
+    tb_gpu_device device;
+    tb_gpu_buffer memory;
+    tb_gpu_soft g; /* pointers of the card */
+    int processors;
+    size_t nodes;
+    tb_soft_card_outcome *outcomes; /* bodies; as the card has them */
+    tb_soft_field *fields;          /* pointers of the card; boxes of the last bringing */
+    tb_gpu_buffer kept;             /* a copy of the fields */
+    tb_soft_card_outcome *kept_outcomes;
+    const double **planes; /* obstacles: of hulls, on the card; NULL: none */
+    /* found cells and new velocities, on the card and, pinned, on the host */
+    tb_gpu_buffer found, seen, push, pushed;
+    int32_t expected; /* cells in contact of the next search, a little more than in the last one */
+} tb_gpu_soft_world;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Copies on the stream, which do not wait. */
+tb_status tb_gpu_soft_upload(tb_gpu_soft_world *c, const void *to, const void *from, size_t bytes,
+                             tb_error *error);
+tb_status tb_gpu_soft_download(tb_gpu_soft_world *c, void *to, const void *from, size_t bytes,
+                               tb_error *error);
+/* The parts SEARCH and PUSH of a call. */
+tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *search, tb_error *error);
+tb_status tb_gpu_soft_push(tb_gpu_soft_world *c, const tb_soft_card_push *push, int32_t pushes,
+                           tb_error *error);
 /* The backend's entries. */
 tb_status tb_gpu_soft_open(int32_t device, const tb_soft_card_scene *scene, void **context,
                            tb_error *error);
@@ -73,6 +119,9 @@ void tb_gpu_soft_close(void *context);
 cudaError_t tb_gpu_soft_forces(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_transport(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_measure(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
+cudaError_t tb_gpu_soft_search(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
+cudaError_t tb_gpu_soft_take_velocities(const tb_gpu_soft *soft, int32_t processors,
+                                        cudaStream_t stream);
 #ifdef __cplusplus
 }
 #endif

@@ -1,11 +1,13 @@
-/* Fields and forces of soft bodies on a card: the calls that grid/card/fields_card.c makes to a backend.
+/* Soft bodies on a card: the calls that grid/card/steps.c makes to a backend.
  *
  * A world's fields stay on the card from call to call. A call works on all bodies; their outcomes come
  * back with it, so that the processor can choose the next substep. */
 #ifndef TB_SOFT_CARD_FIELDS_H
 #define TB_SOFT_CARD_FIELDS_H
 
+#include "grid/nodes/clamps.h"
 #include "grid/nodes/motion.h"
+#include "grid/nodes/touch.h"
 
 typedef struct tb_soft_card_body {
     tb_soft_solid shape; /* at the start */
@@ -13,28 +15,30 @@ typedef struct tb_soft_card_body {
     bool clamped; /* by at least one clamp */
 } tb_soft_card_body;
 
-/* A clamp without a rigid body: its frame stands or moves with a constant velocity. */
 typedef struct tb_soft_card_clamp {
     int32_t body;
-    double lower[3], upper[3], velocity[3];
+    double lower[3], upper[3]; /* m, at the start */
 } tb_soft_card_clamp;
 
 typedef struct tb_soft_card_scene {
     tb_soft_space space;
     size_t nodes;
-    int32_t bodies, clamps;
+    int32_t bodies, clamps, obstacles;
     const tb_soft_card_body *body;
     const tb_soft_card_clamp *clamp;
+    const tb_soft_solid *obstacle; /* kinds, and planes of hulls */
 } tb_soft_card_scene;
 
 typedef enum tb_soft_card_part {
-    TB_SOFT_CARD_BRING,     /* fields to the card; then as MEASURE */
-    TB_SOFT_CARD_MEASURE,   /* stress and momentum of the present fields */
-    TB_SOFT_CARD_FORCES,    /* clamps take their nodes; v by stress and gravity over dt */
+    TB_SOFT_CARD_BRING,   /* fields to the card; then as MEASURE */
+    TB_SOFT_CARD_MEASURE, /* stress and momentum of the present fields */
+    TB_SOFT_CARD_FORCES, /* clamps take their nodes; v by stress and gravity over dt; clamps hold */
     TB_SOFT_CARD_TRANSPORT, /* transport over dt, masses, repair of momentum; momentum at the end */
     TB_SOFT_CARD_FETCH,     /* all fields to the host */
-    TB_SOFT_CARD_SEE,       /* X, v, masses, depths, layers and held nodes to the host */
-    TB_SOFT_CARD_PUSH       /* v of the host to the card */
+    TB_SOFT_CARD_SEARCH,    /* cells in contact */
+    TB_SOFT_CARD_PUSH,      /* velocities of nodes that contact impulses have changed */
+    TB_SOFT_CARD_KEEP,      /* a copy of the fields, on the card */
+    TB_SOFT_CARD_UNDO       /* the fields of the copy; then as MEASURE */
 } tb_soft_card_part;
 
 /* A body after a call. */
@@ -49,11 +53,54 @@ typedef struct tb_soft_card_outcome {
     int32_t outside;
 } tb_soft_card_outcome;
 
+/* ---- contacts ---- */
+
+/* Two things and the cells, upper excluded, in which they may touch. */
+typedef struct tb_soft_card_pair {
+    int32_t a, b; /* bodies; b >= bodies: obstacle b - bodies */
+    int32_t lower[3], upper[3];
+    int64_t first; /* number of its first cell among the cells of all pairs */
+} tb_soft_card_pair;
+
+typedef struct tb_soft_card_obstacle {
+    tb_soft_solid solid; /* where it is now */
+    bool moves;          /* impulses move it */
+} tb_soft_card_obstacle;
+
+/* A cell in contact, and its corners' nodes in a and in b. */
+typedef struct tb_soft_card_found {
+    tb_soft_contact contact;
+    double mass[2][8], v[2][8][3]; /* kg, m/s; 0 of an obstacle */
+    uint8_t held[2][8];            /* number of the clamp, from 1; 0: free */
+} tb_soft_card_found;
+
+typedef struct tb_soft_card_search {
+    const tb_soft_card_pair *pair;
+    const tb_soft_card_obstacle *obstacle; /* the scene's */
+    int32_t pairs;
+    int64_t cells; /* of all pairs */
+    /* out; borrowed from the card until the next search; in no order */
+    const tb_soft_card_found *found;
+    int32_t count;
+} tb_soft_card_search;
+
+/* A node's new velocity. */
+typedef struct tb_soft_card_push {
+    int32_t body, node;
+    double v[3]; /* m/s */
+} tb_soft_card_push;
+
 typedef struct tb_soft_card_call {
     tb_soft_card_part part;
-    double time, dt;                /* s; time of the substep's begin */
-    tb_soft_field *fields;          /* bodies, of the host */
-    tb_soft_card_outcome *outcomes; /* bodies; of BRING, MEASURE, FORCES and TRANSPORT */
+    double dt;                      /* s */
+    uint64_t followers;             /* bit c: clamp c moves with a rigid body */
+    const tb_soft_frame *frames;    /* clamps; of FORCES and TRANSPORT */
+    tb_soft_field *fields;          /* bodies, of the host; of BRING and FETCH */
+    tb_soft_card_outcome *outcomes; /* bodies; of BRING, MEASURE, FORCES, TRANSPORT and UNDO */
+    double *impulses; /* clamps x 6, of FORCES: impulse that a follower's rigid body gets, moment */
+    tb_soft_card_search *search; /* of SEARCH */
+    const tb_soft_card_push *push;
+    int32_t pushes;
 } tb_soft_card_call;
 
 #endif

@@ -1,6 +1,6 @@
 /* The processor's side of a world on a card: which part of a substep the card makes, and which copy of the
- * fields is the present one. Contacts are found and solved here: where bodies are near, their fields are
- * copied, and the changed velocities go back. */
+ * fields is the present one. Contacts are found on the card and come with the nodes at their corners;
+ * their programs are set up here, and the changed velocities go back. */
 #include "grid/card/steps.h"
 
 #include <stdlib.h>
@@ -8,23 +8,14 @@
 
 #include "grid/grid_internal.h"
 
-/* Rigid bodies and the clamps that move with them take part on the processor alone. */
-static bool fits(const tb_soft_scene *s)
-{
-    bool fits = s->rigid[0] == '\0';
-    for (int32_t i = 0; i < s->number_of_obstacles; i++) fits = fits && s->obstacles[i].rigid == 0;
-    for (int32_t i = 0; i < s->number_of_clamps; i++)
-        fits = fits && s->clamps[i].rigid == 0 && s->clamps[i].partner[0] == '\0';
-    return fits;
-}
-
 tb_status tb_soft_card_open(tb_soft_world *w, tb_error *error)
 {
     const tb_soft_scene *s = &w->scene;
     tb_soft_card_body body[TB_SOFT_MOST_BODIES];
     tb_soft_card_clamp clamp[TB_SOFT_MOST_BODIES];
+    tb_soft_solid obstacle[TB_SOFT_MOST_OBSTACLES];
     const tb_backend *backend = NULL;
-    if (s->options.backend != TB_BACKEND_GPU || !fits(s)) return TB_OK;
+    if (s->options.backend != TB_BACKEND_GPU) return TB_OK;
     tb_status status = tb_backend_find(TB_BACKEND_GPU, &backend, error);
     if (status != TB_OK || backend->soft_open == NULL) return status;
     for (int32_t b = 0; b < s->number_of_bodies; b++)
@@ -32,21 +23,23 @@ tb_status tb_soft_card_open(tb_soft_world *w, tb_error *error)
                                       w->fields[b].held != NULL};
     for (int32_t i = 0; i < s->number_of_clamps; i++) {
         const tb_soft_clamp *from = s->clamps + i;
-        clamp[i] = (tb_soft_card_clamp){.body = from->body};
+        clamp[i].body = from->body;
         memcpy(clamp[i].lower, from->lower, sizeof clamp[i].lower);
         memcpy(clamp[i].upper, from->upper, sizeof clamp[i].upper);
-        memcpy(clamp[i].velocity, from->velocity, sizeof clamp[i].velocity);
     }
+    for (int32_t i = 0; i < s->number_of_obstacles; i++) obstacle[i] = s->obstacles[i].shape;
     const tb_soft_card_scene scene = {.space = w->space,
                                       .nodes = w->nodes,
                                       .bodies = s->number_of_bodies,
                                       .clamps = s->number_of_clamps,
+                                      .obstacles = s->number_of_obstacles,
                                       .body = body,
-                                      .clamp = clamp};
+                                      .clamp = clamp,
+                                      .obstacle = obstacle};
     w->card = calloc(1, sizeof *w->card);
     if (w->card == NULL) return tb_fail_memory(error, sizeof *w->card, "soft bodies on a card");
     w->card->backend = backend;
-    return backend->soft_open(0, &scene, &w->card->context, error);
+    return backend->soft_open(s->options.device, &scene, &w->card->context, error);
 }
 
 void tb_soft_card_close(tb_soft_world *w)
@@ -63,17 +56,32 @@ void tb_soft_card_forget(tb_soft_world *w)
     w->card->brought = w->card->stale = false;
 }
 
-static tb_status call(tb_soft_world *w, tb_soft_card_part part, double dt, tb_error *error)
+/* ---- calls ---- */
+
+static tb_soft_card_call begin_call(tb_soft_world *w, tb_soft_card_part part)
 {
-    tb_soft_card *c = w->card;
-    const tb_soft_card_call call = {part, w->time, dt, w->fields, c->outcomes};
-    return c->backend->soft_call(c->context, &call, error);
+    return (tb_soft_card_call){.part = part,
+                               .frames = w->frames,
+                               .fields = w->fields,
+                               .outcomes = w->card->outcomes,
+                               .impulses = w->card->impulses};
+}
+
+static tb_status make(tb_soft_world *w, const tb_soft_card_call *call, tb_error *error)
+{
+    return w->card->backend->soft_call(w->card->context, call, error);
+}
+
+static tb_status make_part(tb_soft_world *w, tb_soft_card_part part, tb_error *error)
+{
+    const tb_soft_card_call call = begin_call(w, part);
+    return make(w, &call, error);
 }
 
 tb_status tb_soft_card_bring(tb_soft_world *w, tb_error *error)
 {
     if (w->card == NULL || w->card->brought) return TB_OK;
-    const tb_status status = call(w, TB_SOFT_CARD_BRING, 0, error);
+    const tb_status status = make_part(w, TB_SOFT_CARD_BRING, error);
     w->card->brought = w->card->measured = status == TB_OK;
     return status;
 }
@@ -81,21 +89,38 @@ tb_status tb_soft_card_bring(tb_soft_world *w, tb_error *error)
 tb_status tb_soft_card_fetch(tb_soft_world *w, tb_error *error)
 {
     if (w->card == NULL || !w->card->stale) return TB_OK;
-    const tb_status status = call(w, TB_SOFT_CARD_FETCH, 0, error);
+    const tb_status status = make_part(w, TB_SOFT_CARD_FETCH, error);
     w->card->stale = status != TB_OK;
     w->failed = w->failed || status != TB_OK;
+    return status;
+}
+
+tb_status tb_soft_card_keep(tb_soft_world *w, tb_error *error)
+{
+    const tb_status status = tb_soft_card_bring(w, error);
+    return status == TB_OK ? make_part(w, TB_SOFT_CARD_KEEP, error) : status;
+}
+
+tb_status tb_soft_card_undo(tb_soft_world *w, tb_error *error)
+{
+    const tb_status status = make_part(w, TB_SOFT_CARD_UNDO, error);
+    w->card->brought = w->card->stale = true;
+    w->card->measured = status == TB_OK;
     return status;
 }
 
 tb_status tb_soft_card_do(tb_soft_world *w, tb_soft_card_part part, double dt, tb_error *error)
 {
     tb_soft_card *c = w->card;
-    if (part == TB_SOFT_CARD_MEASURE && c->measured) return TB_OK;
-    const tb_status status = call(w, part, dt, error);
-    const bool computes = part == TB_SOFT_CARD_FORCES || part == TB_SOFT_CARD_TRANSPORT;
-    if (computes || part == TB_SOFT_CARD_MEASURE)
-        c->measured = status == TB_OK && part == TB_SOFT_CARD_MEASURE;
-    if (!computes || status != TB_OK) return status;
+    tb_soft_card_call call = begin_call(w, part);
+    const bool moves = part != TB_SOFT_CARD_MEASURE;
+    if (!moves && c->measured) return TB_OK;
+    call.dt = dt;
+    for (int32_t i = 0; i < w->scene.number_of_clamps; i++)
+        if (tb_soft_clamp_follows(w, i)) call.followers |= (uint64_t)1 << i;
+    const tb_status status = make(w, &call, error);
+    c->measured = status == TB_OK && !moves;
+    if (!moves || status != TB_OK) return status;
     c->stale = true;
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
         const tb_soft_card_outcome *o = c->outcomes + b;
@@ -108,13 +133,96 @@ tb_status tb_soft_card_do(tb_soft_world *w, tb_soft_card_part part, double dt, t
     return TB_OK;
 }
 
-bool tb_soft_card_may_touch(const tb_soft_world *w)
+void tb_soft_card_receive(tb_soft_world *w, int32_t body)
+{
+    for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
+        const double *impulse = w->card->impulses + 6 * c;
+        if (w->scene.clamps[c].body == body && tb_soft_clamp_follows(w, c))
+            tb_soft_clamp_receive(w, c, impulse, impulse + 3);
+    }
+}
+
+/* ---- contacts ---- */
+
+/* Pairs of things that may touch, and how many cells they share. */
+static tb_status list_pairs(tb_soft_world *w, tb_soft_card_search *s, tb_error *error)
 {
     const int32_t bodies = w->scene.number_of_bodies;
+    const int32_t things = bodies + w->scene.number_of_obstacles;
+    tb_soft_card_pair *pair = TB_ARENA_ARRAY(&w->step, tb_soft_card_pair, bodies * things);
+    if (pair == NULL) return tb_fail_memory(error, 0, "pairs of soft bodies");
     for (int32_t a = 0; a < bodies; a++)
-        for (int32_t b = a + 1; b < bodies + w->scene.number_of_obstacles; b++) {
-            int32_t lower[3], upper[3];
-            if (tb_soft_pair_may_touch(w, a, b, lower, upper)) return true;
+        for (int32_t b = a + 1; b < things; b++) {
+            tb_soft_card_pair p = {.a = a, .b = b, .first = s->cells};
+            int64_t cells = 1;
+            if (!tb_soft_pair_may_touch(w, a, b, p.lower, p.upper)) continue;
+            for (int i = 0; i < 3; i++) cells *= p.upper[i] - p.lower[i];
+            s->cells += cells;
+            pair[s->pairs++] = p;
         }
-    return false;
+    s->pair = pair;
+    return TB_OK;
+}
+
+static tb_status list_obstacles(tb_soft_world *w, tb_soft_card_search *s, tb_error *error)
+{
+    const int32_t count = w->scene.number_of_obstacles;
+    tb_soft_card_obstacle *o = TB_ARENA_ZEROED(&w->step, tb_soft_card_obstacle, count);
+    if (o == NULL) return tb_fail_memory(error, 0, "obstacles of soft bodies");
+    for (int32_t i = 0; i < count; i++) {
+        o[i].solid = w->now[i];
+        o[i].moves = tb_soft_side_of(w, w->scene.number_of_bodies + i).moves;
+    }
+    s->obstacle = o;
+    return TB_OK;
+}
+
+/* The host's fields at the corners of a cell in contact. */
+static void take_corners(tb_soft_world *w, const tb_soft_card_found *found)
+{
+    for (int side = 0; side < 2; side++) {
+        const int32_t who = side == 0 ? found->contact.a : found->contact.b;
+        if (who >= w->scene.number_of_bodies) continue;
+        tb_soft_field *f = w->fields + who;
+        for (int c = 0; c < 8; c++) {
+            const int32_t n = tb_soft_corner(w, found->contact.cell, c);
+            f->mass[n] = found->mass[side][c];
+            memcpy(f->v + 3 * (size_t)n, found->v[side][c], sizeof found->v[side][c]);
+            if (f->held != NULL) f->held[n] = found->held[side][c];
+        }
+    }
+}
+
+tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
+                                     tb_error *error)
+{
+    tb_soft_card_search s = {0};
+    tb_soft_card_call call = begin_call(w, TB_SOFT_CARD_SEARCH);
+    *contacts = NULL;
+    *count = 0;
+    tb_status status = list_pairs(w, &s, error);
+    if (status != TB_OK || s.pairs == 0) return status;
+    call.search = &s;
+    status = list_obstacles(w, &s, error);
+    if (status == TB_OK) status = make(w, &call, error);
+    if (status != TB_OK) return status;
+    *contacts = TB_ARENA_ARRAY(&w->step, tb_soft_contact, s.count);
+    if (*contacts == NULL)
+        return tb_fail_memory(error, (size_t)s.count * sizeof **contacts, "cells in contact");
+    for (int32_t i = 0; i < s.count; i++) {
+        (*contacts)[i] = s.found[i].contact;
+        take_corners(w, s.found + i);
+    }
+    tb_soft_sort_contacts(*contacts, s.count);
+    *count = s.count;
+    return TB_OK;
+}
+
+tb_status tb_soft_card_push_velocities(tb_soft_world *w, const tb_soft_card_push *push,
+                                       int32_t count, tb_error *error)
+{
+    tb_soft_card_call call = begin_call(w, TB_SOFT_CARD_PUSH);
+    call.push = push;
+    call.pushes = count;
+    return count > 0 ? make(w, &call, error) : TB_OK;
 }

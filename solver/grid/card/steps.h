@@ -11,12 +11,13 @@ typedef struct tb_soft_card {
     const tb_backend *backend;
     void *context;
     tb_soft_card_outcome outcomes[TB_SOFT_MOST_BODIES];
-    bool brought;  /* the card has the present fields */
-    bool stale;    /* the host has not */
-    bool measured; /* the outcomes are those of the present fields */
+    double impulses[6 * TB_SOFT_MOST_BODIES]; /* clamps x 6, of the last substep */
+    bool brought;                             /* the card has the present fields */
+    bool stale;                               /* the host has not */
+    bool measured;                            /* the outcomes are those of the present fields */
 } tb_soft_card;
 
-/* Opens the world's card, if its options ask for one. UNSUPPORTED: the scene has rigid bodies. */
+/* Opens the world's card, if its options ask for one and the backend takes soft bodies. */
 tb_status tb_soft_card_open(tb_soft_world *w, tb_error *error);
 void tb_soft_card_close(tb_soft_world *w);
 /* Makes the card's copy, or the host's, the present one. */
@@ -24,9 +25,19 @@ tb_status tb_soft_card_bring(tb_soft_world *w, tb_error *error);
 tb_status tb_soft_card_fetch(tb_soft_world *w, tb_error *error);
 /* The host's fields have changed. */
 void tb_soft_card_forget(tb_soft_world *w);
-/* A part of a substep for all bodies. */
+/* Keeps the present fields on the card, and makes the kept ones present again. */
+tb_status tb_soft_card_keep(tb_soft_world *w, tb_error *error);
+tb_status tb_soft_card_undo(tb_soft_world *w, tb_error *error);
+/* MEASURE, FORCES or TRANSPORT for all bodies. */
 tb_status tb_soft_card_do(tb_soft_world *w, tb_soft_card_part part, double dt, tb_error *error);
-/* Whether bodies or obstacles are so near that cells may be in contact. */
-bool tb_soft_card_may_touch(const tb_soft_world *w);
+/* After FORCES: the rigid bodies of a body's clamps get the impulses of the held nodes. */
+void tb_soft_card_receive(tb_soft_world *w, int32_t body);
+/* tb_soft_find_contacts on the card. Also sets masses, velocities and held nodes of the host's fields at
+ * the corners of the cells in contact. */
+tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
+                                     tb_error *error);
+/* Velocities that contact impulses have changed. */
+tb_status tb_soft_card_push_velocities(tb_soft_world *w, const tb_soft_card_push *push,
+                                       int32_t count, tb_error *error);
 
 #endif

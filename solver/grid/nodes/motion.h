@@ -91,17 +91,4 @@ TB_FN void tb_soft_repair_node(const tb_soft_space *s, const tb_soft_field *f,
     }
 }
 
-/* ---- clamps ---- */
-
-/* Whether a box at the start, with some slack, holds a reference coordinate. */
-TB_FN bool tb_soft_box_holds(const tb_soft_space *s, const double lower[3], const double upper[3],
-                             const double X[3])
-{
-    for (int a = 0; a < 3; a++) {
-        const double slack = 1e-9 * s->lattice.spacing[a];
-        if (!(X[a] >= lower[a] - slack && X[a] <= upper[a] + slack)) return false;
-    }
-    return true;
-}
-
 #endif

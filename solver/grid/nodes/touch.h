@@ -17,15 +17,15 @@
 
 /* A cell in contact. The programs take cells in the order of their keys. */
 typedef struct tb_soft_contact {
-    uint64_t key; /* cell and pair, ascending */
-    int32_t cell; /* number of its lowest node */
-    int32_t a, b; /* bodies; b >= number_of_bodies: obstacle b - number_of_bodies */
-    double area;  /* m^2 */
-    double gap;   /* m, negative: overlap */
+    uint64_t key;    /* cell and pair, ascending */
+    int32_t cell;    /* number of its lowest node */
+    int32_t a, b;    /* bodies; b >= number_of_bodies: obstacle b - number_of_bodies */
+    uint32_t active; /* bit 0: alpha is 0; bits 1 to 4: facets that hold with equality */
+    double area;     /* m^2 */
+    double gap;      /* m, negative: overlap */
     double point[3], normal[3], tangent[2][3]; /* m; unit, from b to a */
     double weights[2][8];  /* of the corners in the velocity of a and of b; each sums to 1 */
     double alpha, beta[2]; /* N s, on a along normal and tangents */
-    uint8_t active;        /* bit 0: alpha is 0; bits 1 to 4: facets that hold with equality */
 } tb_soft_contact;
 
 /* One of the two things that may touch. */

@@ -1,4 +1,4 @@
-/* The kernels of soft bodies' fields, played: the source that cards run, lane by lane. */
+/* The kernels of soft bodies' fields and contacts, played: the source that cards run, lane by lane. */
 #include "blocks.h"
 
 static cudaError_t launch_played(const void *kernel, void **arguments, dim3 blocks, dim3 threads,
@@ -7,6 +7,7 @@ static cudaError_t launch_played(const void *kernel, void **arguments, dim3 bloc
 #define cudaLaunchKernel(kernel, blocks, threads, arguments, memory, stream)                       \
     ((void)(stream), launch_played(kernel, arguments, blocks, threads, memory))
 
+#include "../../../solver/gpu/grid/contacts.cu"
 #include "../../../solver/gpu/grid/fields.cu"
 
 #ifndef TB_SINGLE

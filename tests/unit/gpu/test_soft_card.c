@@ -31,6 +31,15 @@ static const char TOUCHING[] =
     "<body name=\"b\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.15\" pos=\"0 0 0.15\"/>"
     "<wall name=\"floor\" type=\"plane\"/></soft>";
 
+static const char MESH[] =
+    "<soft model=\"s\"><option timestep=\"0.002\" gravity=\"0 0 -9.81\"/>"
+    "<grid lower=\"-0.75 -0.75 -0.75\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>"
+    "<material name=\"m\" density=\"1000\" young=\"1e4\" poisson=\"0.3\"/>"
+    "<mesh name=\"t\" vertex=\"0 0 0 0.4 0 0 0 0.4 0 0 0 0.4\" "
+    "face=\"0 2 1 0 1 3 0 3 2 1 2 3\"/>"
+    "<body name=\"b\" material=\"m\" type=\"mesh\" mesh=\"t\" pos=\"-0.1 -0.1 -0.1\" "
+    "velocity=\"0.3 0 0\" angular=\"0 2 1\"/></soft>";
+
 static int32_t steps_of(int32_t played)
 {
     const char *asked = getenv("TRIBO_TEST_SOFT_STEPS");
@@ -43,7 +52,7 @@ static tb_soft_world *load(const char *text, tb_backend_choice backend)
     tb_soft_world *w;
     TEST_OK(tb_soft_world_load(text, strlen(text), "text", &options, &w, &error), &error);
     ck_assert((w->card != NULL) == (backend == TB_BACKEND_GPU));
-    w->scene.options.backend = TB_BACKEND_CPU; /* of the programs, whose order of sums differs */
+    w->scene.options.programs = TB_BACKEND_CPU; /* their order of sums differs */
     return w;
 }
 
@@ -89,6 +98,12 @@ END_TEST
 START_TEST(bodies_in_contact_have_the_processors_bytes)
 {
     step_both(TOUCHING, steps_of(1), 8);
+}
+END_TEST
+
+START_TEST(a_mesh_has_the_processors_bytes)
+{
+    step_both(MESH, steps_of(1), 0);
 }
 END_TEST
 
@@ -159,6 +174,29 @@ START_TEST(the_processor_solves_programs_that_do_not_converge_on_a_card)
 }
 END_TEST
 
+START_TEST(a_step_on_the_card_is_undone)
+{
+    (void)card_is_played();
+    tb_soft_world *here = load(CLAMPED, TB_BACKEND_CPU), *there = load(CLAMPED, TB_BACKEND_GPU);
+    tb_soft_certificate c = {.smallest_volume = 1e300};
+    tb_bytes kept = {0};
+    TEST_OK(tb_soft_step(here, 1, NULL, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, NULL, &error), &error);
+    TEST_OK(tb_soft_world_begin_step(there, &kept, &error), &error);
+    ck_assert(there->card->stale); /* the copy is on the card */
+    TEST_OK(tb_soft_advance(there, 0.002, &c, &error), &error);
+    TEST_OK(tb_soft_world_undo_step(there, &kept, &error), &error);
+    same_bytes(here, there);
+    /* and it goes on */
+    TEST_OK(tb_soft_step(here, 1, NULL, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, NULL, &error), &error);
+    same_bytes(here, there);
+    tb_bytes_free(&kept);
+    tb_soft_world_destroy(here);
+    tb_soft_world_destroy(there);
+}
+END_TEST
+
 START_TEST(a_grid_larger_than_the_card_is_refused)
 {
     static const char large[] =
@@ -175,8 +213,8 @@ START_TEST(a_grid_larger_than_the_card_is_refused)
 END_TEST
 
 TEST_MAIN(a_cylinder_in_flight_has_the_processors_bytes, moving_clamps_have_the_processors_bytes,
-          bodies_in_contact_have_the_processors_bytes,
-          fields_stay_on_the_card_until_they_are_wanted,
+          bodies_in_contact_have_the_processors_bytes, a_mesh_has_the_processors_bytes,
+          fields_stay_on_the_card_until_they_are_wanted, a_step_on_the_card_is_undone,
           the_processor_solves_programs_that_a_card_does_not_take,
           the_processor_solves_programs_that_do_not_converge_on_a_card,
           a_grid_larger_than_the_card_is_refused)

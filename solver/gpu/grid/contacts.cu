@@ -1,0 +1,118 @@
+/* Contacts of soft bodies on a GPU: the search for cells in contact (nodes/touch.h), a cell a lane, and the
+ * velocities that contact impulses change. Found cells lie in no order; the host sorts them by their
+ * keys, so that nothing depends on the order in which lanes find them. Double only. */
+#ifndef TB_SINGLE
+#include "gpu/grid/fields.h"
+#include "grid/nodes/touch.h"
+
+#ifndef TB_CARD /* a test on the processor has its own */
+#define TB_CARD static __device__
+#endif
+
+/* The pair that a cell belongs to: the last one that begins at or before it. */
+TB_CARD const tb_soft_card_pair *pair_of_cell(const tb_gpu_soft_contacts *c, int64_t cell)
+{
+    int32_t low = 0, high = c->pairs - 1;
+    while (low < high) {
+        const int32_t middle = (low + high + 1) / 2;
+        if (c->pair[middle].first <= cell)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return c->pair + low;
+}
+
+TB_CARD tb_soft_side side_of(const tb_gpu_soft *g, int32_t who)
+{
+    tb_soft_side side;
+    const bool is_body = who < g->bodies;
+    const tb_soft_card_obstacle *o = g->contacts.obstacle + (is_body ? 0 : who - g->bodies);
+    side.field = is_body ? g->fields + who : NULL;
+    side.solid = is_body ? &g->body[who].shape : &o->solid;
+    side.density = is_body ? g->body[who].material.density : 0;
+    side.moves = !is_body && o->moves;
+    return side;
+}
+
+/* Masses, velocities and held nodes at the corners of a found cell on one side. */
+TB_CARD void put_corners(const tb_gpu_soft *g, const tb_soft_field *f, int side,
+                         tb_soft_card_found *found)
+{
+    for (int c = 0; c < 8; c++) {
+        found->mass[side][c] = 0;
+        found->held[side][c] = 0;
+        for (int a = 0; a < 3; a++) found->v[side][c][a] = 0;
+        if (f == NULL) continue;
+        const int32_t n = tb_soft_corner_of(&g->space, found->contact.cell, c);
+        found->mass[side][c] = f->mass[n];
+        if (f->held != NULL) found->held[side][c] = f->held[n];
+        for (int a = 0; a < 3; a++) found->v[side][c][a] = f->v[3 * (int64_t)n + a];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
+    tb_gpu_soft_touch(const __grid_constant__ tb_gpu_soft g)
+{
+    const tb_gpu_soft_contacts *c = &g.contacts;
+    const int64_t apart = (int64_t)gridDim.x * TB_GPU_SOFT_THREADS;
+    for (int64_t cell = (int64_t)blockIdx.x * TB_GPU_SOFT_THREADS + threadIdx.x; cell < c->cells;
+         cell += apart) {
+        const tb_soft_card_pair pair = *pair_of_cell(c, cell);
+        const int64_t own = cell - pair.first;
+        const int32_t wide = pair.upper[0] - pair.lower[0], deep = pair.upper[1] - pair.lower[1];
+        const int32_t at[3] = {pair.lower[0] + (int32_t)(own % wide),
+                               pair.lower[1] + (int32_t)(own / wide % deep),
+                               pair.lower[2] + (int32_t)(own / wide / deep)};
+        const tb_soft_side a = side_of(&g, pair.a), b = side_of(&g, pair.b);
+        tb_soft_contact contact;
+        if (!tb_soft_touch(&g.space, &a, &b, at, &contact)) continue;
+        const int32_t slot = atomicAdd(c->count, 1);
+        if (slot >= c->capacity) continue;
+        contact.a = pair.a;
+        contact.b = pair.b;
+        contact.key =
+            tb_soft_contact_key(&g.space, at, pair.a, pair.b, g.bodies, g.bodies + c->obstacles);
+        c->found[slot].contact = contact;
+        put_corners(&g, a.field, 0, &c->found[slot]);
+        put_corners(&g, b.field, 1, &c->found[slot]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
+    tb_gpu_soft_velocities(const __grid_constant__ tb_gpu_soft g)
+{
+    const int32_t apart = (int32_t)(gridDim.x * TB_GPU_SOFT_THREADS);
+    for (int32_t i = (int32_t)(blockIdx.x * TB_GPU_SOFT_THREADS + threadIdx.x);
+         i < g.contacts.pushes; i += apart) {
+        const tb_soft_card_push push = g.contacts.push[i];
+        for (int a = 0; a < 3; a++) g.fields[push.body].v[3 * (int64_t)push.node + a] = push.v[a];
+    }
+}
+
+static cudaError_t launch_cells(const tb_gpu_soft *soft, const void *kernel, int64_t cells,
+                                int32_t processors, cudaStream_t stream)
+{
+    tb_gpu_soft g = *soft;
+    const int64_t most_blocks = (int64_t)processors * TB_GPU_SOFT_BLOCKS;
+    void *arguments[] = {&g};
+    const int64_t wanted = (cells + TB_GPU_SOFT_THREADS - 1) / TB_GPU_SOFT_THREADS;
+    const unsigned blocks = (unsigned)(wanted < most_blocks ? wanted : most_blocks);
+    return cudaLaunchKernel(kernel, dim3(blocks), dim3((unsigned)TB_GPU_SOFT_THREADS), arguments,
+                            0, stream);
+}
+
+extern "C" cudaError_t tb_gpu_soft_search(const tb_gpu_soft *soft, int32_t processors,
+                                          cudaStream_t stream)
+{
+    return launch_cells(soft, (const void *)tb_gpu_soft_touch, soft->contacts.cells,
+                        processors, stream);
+}
+
+extern "C" cudaError_t tb_gpu_soft_take_velocities(const tb_gpu_soft *soft, int32_t processors,
+                                                   cudaStream_t stream)
+{
+    return launch_cells(soft, (const void *)tb_gpu_soft_velocities, soft->contacts.pushes,
+                        processors, stream);
+}
+#endif

@@ -1,0 +1,150 @@
+/* States with soft and rigid bodies whose soft fields lie on a card, beside the processor: the same bytes.
+ * Where there is no card, one that the processor plays runs the kernels. */
+#include "grid/card/steps.h"
+#include "grid/grid_internal.h"
+#include "gpu_qp_util.h"
+
+static tb_error error;
+
+/* A pad on a jaw that slides meets a box, a wedge and the wall. */
+static const char PAD[] =
+    "<soft model=\"pad\">\n"
+    "  <option timestep=\"0.001\" gravity=\"5 0.5 -2\" friction=\"0.5\"/>\n"
+    "  <grid lower=\"-0.9 -0.9 -0.9\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>\n"
+    "  <material name=\"m\" density=\"1000\" young=\"2e4\" poisson=\"0.3\" damping=\"0.01\"/>\n"
+    "  <body name=\"pad\" material=\"m\" type=\"box\" size=\"0.15 0.2 0.2\"/>\n"
+    "  <clamp body=\"pad\" lower=\"-1 -1 -1\" upper=\"-0.05 1 1\" rigid=\"jaw\"/>\n"
+    "  <wall name=\"floor\" type=\"plane\" pos=\"0 0 -0.2\"/>\n"
+    "  <rigid file=\"rigid.xml\"/>\n"
+    "</soft>\n";
+
+static const char JAW[] =
+    "<mujoco><asset><mesh name=\"wedge\" vertex=\"-.3 -.3 -.1 .3 -.3 -.1 0 .3 -.1 0 0 .3\"/>"
+    "</asset><worldbody>\n"
+    "  <body name=\"jaw\" pos=\"-0.2 0 0\"><joint type=\"slide\" axis=\"1 0 0\"/>\n"
+    "    <geom type=\"box\" size=\"0.05 0.2 0.2\" mass=\"20\"/></body>\n"
+    "  <body name=\"box\" pos=\"0.22 0 0\"><freejoint/>\n"
+    "    <geom type=\"box\" size=\"0.06 0.1 0.1\" mass=\"1\"/></body>\n"
+    "  <body name=\"wedge\" pos=\"0.02 0 0.31\"><freejoint/>\n"
+    "    <geom type=\"mesh\" mesh=\"wedge\" mass=\"1\"/></body>\n"
+    "</worldbody></mujoco>\n";
+
+static const char BALL[] = "<mujoco><option timestep=\"0.001\"/><worldbody><body pos=\"0 0 1\">"
+                           "<freejoint/><geom type=\"sphere\" size=\"0.1\"/></body></worldbody>"
+                           "</mujoco>\n";
+
+static tb_status read_file(void *context, const char *path, unsigned char **bytes, size_t *size,
+                           tb_error *cause)
+{
+    const char *text = strcmp(path, "rigid.xml") == 0  ? JAW
+                       : strcmp(path, "ball.xml") == 0 ? BALL
+                                                       : PAD;
+    (void)context, (void)cause;
+    *bytes = (unsigned char *)strdup(text);
+    *size = strlen(text);
+    return TB_OK;
+}
+
+static tb_model *load(const char *name)
+{
+    const tb_file_source source = {read_file, NULL};
+    tb_import_options options = tb_import_defaults();
+    tb_model *model = NULL;
+    options.files = &source;
+    TEST_OK(tb_model_load(name, &options, &model, &error), &error);
+    return model;
+}
+
+static tb_state *make_state(const tb_model *model)
+{
+    tb_state *state = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    return state;
+}
+
+static tb_stepper *make_stepper(tb_backend_choice backend)
+{
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper = NULL;
+    options.backend = backend;
+    options.threads = 1;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    return stepper;
+}
+
+/* Fields on the card, programs on the processor: the order of their sums differs. */
+static void place_fields(tb_state *state)
+{
+    tb_soft_world *w = tb_state_soft_world(state);
+    TEST_OK(tb_soft_world_place(w, TB_BACKEND_GPU, 0, &error), &error);
+    w->scene.options.programs = TB_BACKEND_CPU;
+    ck_assert_ptr_nonnull(w->card);
+}
+
+START_TEST(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes)
+{
+    (void)card_is_played();
+    tb_model *model = load("main.xml");
+    tb_state *here = make_state(model), *there = make_state(model), *fork = NULL;
+    tb_stepper *processor = make_stepper(TB_BACKEND_CPU), *card = make_stepper(TB_BACKEND_GPU);
+    const tb_soft_world *w = tb_state_soft_world(there);
+    tb_soft_certificate c, d;
+    bool hull = false;
+    place_fields(there);
+    for (int i = 0; i < 2; i++) {
+        TEST_OK(tb_step(processor, here, 1, NULL, &error), &error);
+        TEST_OK(tb_step(card, there, 1, NULL, &error), &error);
+        ck_assert(w->card != NULL && w->card->brought && w->card->stale);
+        ck_assert(tb_state_soft_certificate(here, &c) && tb_state_soft_certificate(there, &d));
+        ck_assert_mem_eq(&c, &d, offsetof(tb_soft_certificate, projections));
+    }
+    for (int32_t i = 0; i < w->number_of_contacts; i++)
+        hull = hull || (w->contacts[i].b > 0 && w->now[w->contacts[i].b - 1].kind == TB_SOFT_HULL);
+    ck_assert_msg(hull, "the wedge does not touch the pad");
+    ck_assert_int_ge(c.contacts, 8);
+    ck_assert_double_ne(w->rigid[0].before[0], 0);
+    ck_assert_uint_eq(tb_state_hash(here), tb_state_hash(there));
+
+    /* a fork goes on elsewhere, and a world comes back from the card */
+    TEST_OK(tb_state_fork(there, &fork, &error), &error);
+    TEST_OK(tb_step(processor, here, 1, NULL, &error), &error);
+    TEST_OK(tb_step(processor, there, 1, NULL, &error), &error);
+    ck_assert_ptr_null(w->card);
+    TEST_OK(tb_step(card, fork, 1, NULL, &error), &error);
+    ck_assert_uint_eq(tb_state_hash(here), tb_state_hash(there));
+    ck_assert_uint_eq(tb_state_hash(here), tb_state_hash(fork));
+    tb_stepper_destroy(processor);
+    tb_stepper_destroy(card);
+    tb_state_destroy(here);
+    tb_state_destroy(there);
+    tb_state_destroy(fork);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(a_batch_has_worlds_with_and_without_soft_bodies)
+{
+    (void)card_is_played();
+    tb_model *soft = load("main.xml"), *ball = load("ball.xml");
+    tb_state *alone[] = {make_state(ball), make_state(soft), make_state(ball)};
+    tb_state *mixed[] = {make_state(ball), make_state(soft), make_state(ball)};
+    tb_stepper *card = make_stepper(TB_BACKEND_GPU);
+    tb_certificate certificates[3];
+    for (int i = 0; i < 3; i++)
+        TEST_OK(tb_step(card, alone[i], 1, &certificates[i], &error), &error);
+    TEST_OK(tb_step_batch(card, mixed, 3, 1, certificates, &error), &error);
+    ck_assert_ptr_nonnull(tb_state_soft_world(mixed[1])->card);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(certificates[i].step, 1);
+        ck_assert_uint_eq(tb_state_hash(alone[i]), tb_state_hash(mixed[i]));
+        tb_state_destroy(alone[i]);
+        tb_state_destroy(mixed[i]);
+    }
+    tb_stepper_destroy(card);
+    tb_model_destroy(soft);
+    tb_model_destroy(ball);
+}
+END_TEST
+
+TEST_MAIN(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes,
+          a_batch_has_worlds_with_and_without_soft_bodies)
