@@ -223,6 +223,7 @@ Tribo__V1__HandInfo *td_grasp_hand_message(td_wire *wire, const tb_hand_info *h)
     m->n_axis = 3;
     m->axis = numbers(h->axis);
     m->opening = h->opening;
+    m->least_opening = h->least_opening;
     m->n_controls = n;
     m->controls = pointers;
     for (size_t i = 0; i < n; i++) {

@@ -208,8 +208,8 @@ static tb_status add_table(tb_scene *scene, const tb_grasp_request *request,
     return tb_scene_add_shape(scene, &def, NULL, error);
 }
 
-/* Builds hand, object and table into one world. The table's height needs the compiled object, so
- * with a table this function runs twice. */
+/* Builds hand (NULL: none), object and table into one world. The table's height needs the compiled
+ * object, so with a table this function runs again. */
 static tb_status build(const tb_grasp_request *request, tb_grasp_plan *plan, const grasp_hand *hand,
                        const tb_model *object, bool table, tb_error *error)
 {
@@ -219,11 +219,11 @@ static tb_status build(const tb_grasp_request *request, tb_grasp_plan *plan, con
     def.dt = plan->dt;
     memcpy(def.gravity, plan->protocol.gravity, sizeof def.gravity);
     plan->carrier = 1;
-    plan->hand_end = hand->bare->number_of_bodies;
+    plan->hand_end = hand != NULL ? hand->bare->number_of_bodies : plan->carrier;
     tb_model_destroy(plan->model);
     plan->model = NULL;
     tb_status status = tb_scene_create(&def, &scene, error);
-    if (status == TB_OK) status = grasp_hand_add(scene, hand, error);
+    if (status == TB_OK && hand != NULL) status = grasp_hand_add(scene, hand, error);
     if (status == TB_OK) status = add_object(scene, request, object, plan, error);
     if (status == TB_OK && table) status = add_table(scene, request, plan, error);
     if (status == TB_OK) status = tb_scene_compile(scene, &plan->model, error);
@@ -256,7 +256,7 @@ static tb_status pass_warnings(tb_grasp_plan *plan, const char *whose, const tb_
 tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, tb_error *error)
 {
     grasp_hand hand = {0};
-    tb_model *object = NULL;
+    tb_model *object = NULL, *alone = NULL;
     memset(plan, 0, sizeof *plan);
     grasp_plan_options(request, plan);
     tb_status status = keep_protocol(request, plan, error);
@@ -270,13 +270,18 @@ tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     plan->table = !request->object.no_table;
     if (status == TB_OK && plan->table) {
         const int32_t warnings = plan->number_of_warnings;
-        status = build(request, plan, &hand, object, true, error);
-        while (plan->number_of_warnings > warnings) /* the second run repeats no warning */
+        status = build(request, plan, NULL, object, true, error);
+        alone = plan->model;
+        plan->model = NULL;
+        if (status == TB_OK) status = build(request, plan, &hand, object, true, error);
+        while (plan->number_of_warnings > warnings) /* later runs repeat no warning */
             free(plan->warnings[--plan->number_of_warnings]);
+        if (status == TB_OK) status = grasp_warn_of_motion(plan, alone, error);
     }
     if (status == TB_OK) status = check_numbering(plan, error);
     grasp_hand_free(&hand);
     tb_model_destroy(object);
+    tb_model_destroy(alone);
     if (status != TB_OK) grasp_plan_free(plan);
     return status;
 }

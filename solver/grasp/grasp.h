@@ -156,6 +156,10 @@ tb_status grasp_warn_of_haste(tb_grasp_plan *plan, tb_error *error);
 tb_status grasp_hand_warn_of_overlaps(tb_grasp_plan *plan, const grasp_hand *hand, bool refuse,
                                       tb_error *error);
 
+/* An object that moves before the fingers reach it (object_rest.c); `alone`: the object on the table
+ * without the hand, its root the first body. */
+tb_status grasp_warn_of_motion(tb_grasp_plan *plan, const tb_model *alone, tb_error *error);
+
 /* Actuators of a bare hand with the ends of their control ranges, and for each which end opens the
  * hand, and whether it moves the fingertips apart at all. */
 typedef struct grasp_motion {

@@ -27,7 +27,7 @@ says "joint 'lift' of the hand's base is replaced by the path"
 run 0 grasp "$@" --poses "$dir/poses.csv" --json --quiet --record "$dir/trials.csv" \
     --plot "$dir/grasps.svg" --perturb 2 --seed 5 --threads 1
 check "one object, three grasps" test "$(grep -c '"grasp":' "$dir/out")" -eq 3
-for key in outcome reason stage tool uncertified hand controls success_lower success_upper slip drop_time epsilon volume weakest_margin \
+for key in outcome reason stage tool uncertified hand controls least_opening warnings success_lower success_upper slip drop_time epsilon volume weakest_margin \
     fingers contacts trials certificate residual model_sha256 grasps_held; do
     has "\"$key\":"
 done
@@ -47,6 +47,15 @@ check "poses from JSON" grep -q '"name":"middle"' "$dir/out"
 run 0 grasp "$@" --sample 3 --seed 2 --json --quiet
 check "three samples" test "$(grep -c '"grasp":' "$dir/out")" -eq 3
 
+# a brick on its edge falls before the fingers come
+cat >"$dir/brick.xml" <<'END'
+<mujoco><worldbody><body name="brick"><freejoint/>
+<geom type="box" size="0.02 0.045 0.02" euler="30 0 0" mass="0.1"/></body></worldbody></mujoco>
+END
+run 0 grasp --hand "$dir/hand.xml" --object "$dir/brick.xml" --approach 0,0,-1 --sample 1 --json
+check "a warning in the JSON" grep -q '"warnings":.*the object does not rest: alone on the table' "$dir/out"
+says "warning: the object does not rest"
+
 # reasons of failed grasps, and the hand's motion
 run 0 grasp "$@" --poses "$dir/poses.csv"
 has "mm inside '"
@@ -62,6 +71,7 @@ check "a drawing" grep -q '<polygon class="closed"' "$dir/hand.svg"
 check "its opening" grep -q 'opening' "$dir/hand.svg"
 run 0 hand "$dir/hand.xml" --json
 has '"tips":'
+has '"least_opening":'
 run 1 hand "$dir/hand.xml" --profile panda
 says "no joint whose name ends in 'finger_joint1'"
 run 1 grasp "$@" --poses "$dir/poses.csv" --profile claw

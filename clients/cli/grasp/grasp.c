@@ -98,8 +98,8 @@ static tb_status play(const grasp_options *o, grasp_task *task, grasp_report *re
     const double start = progress_clock();
     tb_status status = tb_grasp_job_create(&task->request, &job, error);
     if (status != TB_OK) return status;
-    for (int32_t i = 0; !o->quiet && i < tb_grasp_job_number_of_warnings(job); i++)
-        fprintf(stderr, "tribo: warning: %s\n", tb_grasp_job_warning(job, i));
+    for (int32_t i = 0; i < tb_grasp_job_number_of_warnings(job); i++)
+        grasp_report_warn(report, tb_grasp_job_warning(job, i));
     grasp_report_hand(report, tb_grasp_job_hand(job));
     const tb_grasp_progress whole = tb_grasp_job_progress(job);
     progress bar = progress_begin("grasping", (double)whole.trials, o->quiet);

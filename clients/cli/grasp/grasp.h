@@ -79,6 +79,8 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
  * `pose` is where the tool frame was to be. */
 void grasp_report_add(grasp_report *report, const tb_grasp_result *result,
                       const tb_grasp_pose *pose);
+/* A warning of the job: printed at once unless the options are quiet, and a member of the JSON. */
+void grasp_report_warn(grasp_report *report, const char *warning);
 /* The hand with its controls, once it is known. */
 void grasp_report_hand(grasp_report *report, const tb_hand_info *hand);
 /* False, with an error, if a trial has no verdict or diverged. */

@@ -473,6 +473,7 @@ static tb_status add_hand(const Tribo__V1__HandInfo *m, grasp_report *report, tb
     tb_hand_info hand = {.profile = m->profile,
                          .base = m->base_body,
                          .opening = m->opening,
+                         .least_opening = m->least_opening,
                          .controls = controls,
                          .number_of_controls = (int32_t)m->n_controls};
     if (m->tool != NULL && m->tool->n_position == 3 && m->tool->n_orientation == 4) {
@@ -511,8 +512,8 @@ static tb_status receive(tbc_stream *stream, const grasp_options *options, const
             done->world_steps_done = e->summary->world_steps;
             status = add_hand(e->summary->hand, report, error);
             snprintf(sha256, 65, "%s", e->summary->object_sha256);
-            for (size_t i = 0; i < e->summary->n_warnings && !options->quiet; i++)
-                fprintf(stderr, "tribo: warning: %s\n", e->summary->warnings[i]);
+            for (size_t i = 0; i < e->summary->n_warnings; i++)
+                grasp_report_warn(report, e->summary->warnings[i]);
         }
         tbc_free(message);
     }

@@ -20,7 +20,7 @@ struct grasp_report {
     bool plotted;
     tb_certificate worst; /* of `counted` trials */
     int64_t counted, uncertified, diverged;
-    json_t *hand;
+    json_t *hand, *warnings;
 };
 
 tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp_report **report,
@@ -31,6 +31,7 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
     if (r == NULL) return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
     r->options = options;
     r->copies = copies;
+    r->warnings = json_array();
     const char *const inputs[] = {options->hand, options->object, options->poses};
     const char *const outputs[] = {options->record, options->plot};
     tb_status status = files_check_outputs(inputs, 3, outputs, 2, error);
@@ -299,6 +300,7 @@ static void print_json_summary(grasp_report *r, const tb_grasp_progress *p, doub
     json_object_set_new(object, "seconds", json_finite(seconds));
     json_object_set_new(object, "model_sha256", json_text(model_sha256));
     json_object_set(object, "hand", r->hand != NULL ? r->hand : json_null());
+    json_object_set(object, "warnings", r->warnings);
     json_object_set_new(object, "certificate", json_certificate(&r->worst, false));
     fputs(r->grasps > 0 ? "\n],\n" : "{\"grasps\":[],\n", stdout);
     json_write_members(stdout, object);
@@ -314,6 +316,7 @@ json_t *grasp_json_hand(const tb_hand_info *hand)
     json_object_set_new(object, "tool_orientation", json_vector(hand->tool_orientation, 4));
     json_object_set_new(object, "axis", json_vector(hand->axis, 3));
     json_object_set_new(object, "opening", json_finite(hand->opening));
+    json_object_set_new(object, "least_opening", json_finite(hand->least_opening));
     for (int32_t i = 0; i < hand->number_of_controls; i++) {
         const tb_hand_control *c = &hand->controls[i];
         json_t *control = json_object();
@@ -325,6 +328,12 @@ json_t *grasp_json_hand(const tb_hand_info *hand)
     }
     json_object_set_new(object, "controls", controls);
     return object;
+}
+
+void grasp_report_warn(grasp_report *r, const char *warning)
+{
+    json_array_append_new(r->warnings, json_text(warning));
+    if (!r->options->quiet) fprintf(stderr, "tribo: warning: %s\n", warning);
 }
 
 void grasp_report_hand(grasp_report *r, const tb_hand_info *hand)
@@ -365,5 +374,6 @@ void grasp_report_free(grasp_report *r)
     files_abandon(r->csv, r->options->record);
     plot_free(&r->plot);
     json_decref(r->hand);
+    json_decref(r->warnings);
     free(r);
 }

@@ -59,7 +59,6 @@ static void print_json(const tb_hand *hand, const char *drawing)
     }
     for (int32_t i = 0; i < tb_hand_number_of_warnings(hand); i++)
         json_array_append_new(warnings, json_text(tb_hand_warning(hand, i)));
-    json_object_set_new(object, "least_opening", json_finite(h->least_opening));
     json_object_set_new(object, "tips", tips);
     json_object_set_new(object, "warnings", warnings);
     if (drawing != NULL) json_object_set_new(object, "drawing", json_text(drawing));

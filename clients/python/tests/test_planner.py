@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,32 @@ def test_evaluate_answers_with_a_table(
     assert list(table.verdict) == [r.verdict.name for r in grasps]
     assert table.loc[0, ["x", "y", "z"]].tolist() == list(poses[0].position)
     assert (table.residual <= 1e-6).all()
+
+
+def test_a_planner_sees_what_the_closed_hand_leaves_open(
+    local: Any, client: tribo.Client, cube: tribo.GraspObject
+) -> None:
+    # fingers of 10 mm that stop 10 mm before the middle: 10 mm are left between their faces
+    stops = tribo.Hand(
+        models.HAND.replace(b'range="0 0.05"', b'range="0 0.04"'),
+        name="hand.xml",
+        closing_actuators=("close_left", "close_right"),
+    )
+    grasps = tribo.evaluate(cube, stops, sampled(cube, 1), client=client, protocol=PROTOCOL)
+    hand = grasps.summary.hand
+    assert hand.least_opening == pytest.approx(0.01, abs=0.001)
+    assert hand.least_opening == local.HandModel(stops).info.least_opening
+    assert "opening=10.0 to 90.0 mm" in repr(hand)
+
+
+def test_objects_that_do_not_rest_are_warned_of(
+    client: tribo.Client, cube: tribo.GraspObject
+) -> None:
+    pose = tribo.GraspPose((0, 0, 0))
+    tilted = dataclasses.replace(cube, orientation=(np.cos(0.2), np.sin(0.2), 0, 0))
+    for target, moves in ((cube, False), (tilted, True)):
+        grasps = tribo.evaluate(target, HAND, [pose], client=client, protocol=PROTOCOL)
+        assert any("does not rest" in w for w in grasps.summary.warnings) == moves
 
 
 async def test_both_evaluate_the_same(
@@ -223,6 +250,7 @@ def test_states_in_process_are_independent(local: Any) -> None:
 def test_hands_in_process_are_described(local: Any) -> None:
     hand = local.HandModel(HAND)
     assert hand.info.opening == pytest.approx(0.09, abs=0.002)
+    assert hand.info.least_opening == pytest.approx(0, abs=0.001)
     assert np.abs(hand.info.axis).argmax() == 0
     with pytest.raises(tribo.NotFoundError, match="nobody"):
         local.HandModel(tribo.Hand(models.HAND, name="hand.xml", closing_actuators=("nobody",)))

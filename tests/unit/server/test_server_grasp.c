@@ -197,6 +197,9 @@ START_TEST(results_are_the_librarys_and_come_in_order)
             ck_assert_int_eq(m->summary->trials, POSES * COPIES);
             ck_assert_int_gt(m->summary->world_steps, 0);
             ck_assert_str_eq(m->summary->object_sha256, tb_model_sha256(tb_grasp_job_model(job)));
+            const tb_hand_info *hand = tb_grasp_job_hand(job);
+            ck_assert(m->summary->hand->opening == hand->opening && hand->opening > 0.09);
+            ck_assert(m->summary->hand->least_opening == hand->least_opening);
             get_run(&t.server, m->summary->run_id, &run);
             ck_assert_int_eq(run.kind, TRIBO__V1__RUN_KIND__RUN_KIND_GRASPS);
             ck_assert_int_eq(run.status, TRIBO__V1__RUN_STATUS__RUN_STATUS_DONE);

@@ -390,7 +390,8 @@ class HandInfo:
     """A hand as grasps use it.
 
     Tool frame in the base's frame, closing axis in the tool frame (found by its motion), opening
-    (m) along it, controls of all actuators.
+    (m) along it, controls of all actuators. `least_opening` (m) is the free space that the closed
+    fingertips leave along the axis: the hand holds nothing thinner.
     """
 
     profile: str
@@ -400,6 +401,7 @@ class HandInfo:
     axis: tuple[float, ...]
     opening: float
     controls: list[HandControl]
+    least_opening: float = 0.0
 
     @classmethod
     def from_message(cls, m: grasp_pb2.HandInfo) -> HandInfo:
@@ -412,13 +414,15 @@ class HandInfo:
             tuple(m.axis),
             m.opening,
             [HandControl(c.actuator, c.open, c.close, ControlSource(c.source)) for c in m.controls],
+            m.least_opening,
         )
 
     def __repr__(self) -> str:
         closing = [c.actuator for c in self.controls if c.source != ControlSource.IDLE]
         return (
             f"HandInfo(profile={self.profile!r}, base={self.base_body!r}, "
-            f"opening={self.opening * 1e3:.1f} mm, closing={closing})"
+            f"opening={self.least_opening * 1e3:.1f} to {self.opening * 1e3:.1f} mm, "
+            f"closing={closing})"
         )
 
 

@@ -105,6 +105,7 @@ class HandModel:
                 HandControl(lib.text(c.actuator), c.open, c.close, ControlSource(c.source + 1))
                 for c in controls
             ],
+            info.least_opening,
         )
 
     def found_tool(self) -> tuple[Floats, Floats]:
@@ -285,7 +286,7 @@ def sample_poses(
     sampling.axis = list(axis or ((0, 1, 0) if hand.profile or not any(model.info.axis)
                                   else model.info.axis))  # fmt: skip
     sampling.opening = opening or model.info.opening or sampling.opening
-    least = lib.call.tb_hand_describe(model.pointer).least_opening
+    least = model.info.least_opening
     sampling.least_opening = least if least < sampling.opening else 0
     mu = request.object.friction or request.object.own_friction
     if mu:
