@@ -47,6 +47,7 @@ typedef struct tb_soft_certificate {
     double kinetic, elastic, potential; /* J, at the end; potential of gravity */
     double damped;                      /* J, by the material's damping; sum */
     double contact_work; /* J, change of kinetic energy by contact and friction impulses; sum */
+    double pushed;       /* J, the most that pushing overlaps apart adds to the energy; sum */
     double momentum[3], angular[3]; /* kg m/s; kg m^2/s about the origin; at the end */
     /* kg m/s, of all bodies: change that neither gravity nor obstacles nor clamped nodes explain;
      * largest */

@@ -27,6 +27,7 @@ struct tb_soft_world {
     tb_soft_space space;
     size_t nodes;
     double time, last_dt; /* s; of the last substep */
+    double energy;        /* J: kinetic and elastic, at the start of the present substep */
     double external[3]; /* N s, on bodies that are not clamped, by all else, in the last substep */
     struct tb_soft_card *card; /* NULL: fields are the processor's alone */
     bool failed;               /* in the middle of a substep: the state is not whole */

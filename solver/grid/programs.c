@@ -9,8 +9,8 @@
  *     part: with mu a = 0 the facets are dependent.
  *
  * Each program is factored at its first working set and keeps the factorization for the projections of
- * the substep, as long as the same cells have impulses. Working sets come from the contacts of the
- * last substep by their cells.
+ * the substep, as long as the same cells have impulses. The impulses of the last substep, recalled by
+ * their cells, and sweeps over single contacts give the first working sets (warm/sweeps.c).
  *
  * A program that a card does not take, or does not solve to the tolerance, is solved on the processor from
  * the same set, and counted (tb_soft_program_counts.fallbacks). */
@@ -33,6 +33,8 @@ static const double PUSH_OF_WAVE_SPEED = 0.1;
 static const double OVERLAP_SLOP = 0.01;
 /* the most of an overlap that one substep takes back */
 static const double MOST_PUSH = 0.2;
+/* Of the bodies' kinetic and elastic energy: the most that a substep adds by pushing overlaps apart */
+static const double MOST_PUSHED_ENERGY = 1e-3;
 
 /* One of the two programs. */
 typedef struct program {
@@ -201,32 +203,16 @@ static void close_program(program *q)
 
 /* ---- working sets ---- */
 
-/* a bit of `active`, until the first working set is complete: a cell that was not in contact */
-static const uint8_t IS_NEW = 1u << 7;
-
-/* Contacts that were there in the last substep start from its impulses and sets. */
+/* Contacts that were there in the last substep start from its impulses. */
 static void recall(const tb_soft_world *w, tb_soft_contact *contacts, int32_t count)
 {
     int32_t old = 0;
     for (int32_t i = 0; i < count; i++) {
         while (old < w->number_of_contacts && w->contacts[old].key < contacts[i].key) old++;
-        if (old == w->number_of_contacts || w->contacts[old].key != contacts[i].key) {
-            contacts[i].active = IS_NEW;
-            continue;
-        }
+        if (old == w->number_of_contacts || w->contacts[old].key != contacts[i].key) continue;
         contacts[i].alpha = w->contacts[old].alpha;
         contacts[i].beta[0] = w->contacts[old].beta[0];
         contacts[i].beta[1] = w->contacts[old].beta[1];
-        contacts[i].active = w->contacts[old].active;
-    }
-}
-
-/* New cells: those that open without impulses begin without one. */
-static void expect(projections *p)
-{
-    for (int32_t i = 0; i < p->links.count; i++) {
-        tb_soft_contact *c = p->links.contacts + i;
-        if (c->active == IS_NEW) c->active = p->base[3 * i] + p->gap_velocity[i] > 0;
     }
 }
 
@@ -258,6 +244,29 @@ static double gap_velocity(const tb_soft_world *w, const tb_soft_contact *c, dou
         rate = tb_min(rate, PUSH_OF_WAVE_SPEED * speed / least);
     }
     return tb_min(c->gap + OVERLAP_SLOP * least, 0.0) * rate;
+}
+
+/* J: the most by which pushing overlaps apart raises the kinetic energy. At the solution of (C) the
+ * impulses change it by -1/2 a'H^C a - a'u, and friction lowers it. */
+static double pushed_energy(const projections *p)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < p->links.count; i++)
+        sum -= p->links.contacts[i].alpha * tb_min(p->gap_velocity[i], 0.0);
+    return sum;
+}
+
+/* Impulses and working sets to begin with. Where overlaps would be given too much energy, all of
+ * them are pushed apart more slowly by one factor: a'u grows with u, so the sum falls at least by this
+ * factor. */
+static tb_status begin(projections *p)
+{
+    tb_status status = tb_soft_links_sweep(p->w, &p->links, p->base, p->gap_velocity, p->error);
+    const double pushed = pushed_energy(p), most = MOST_PUSHED_ENERGY * p->w->energy;
+    if (status != TB_OK || pushed <= most) return status;
+    for (int32_t i = 0; i < p->links.count; i++)
+        if (p->gap_velocity[i] < 0) p->gap_velocity[i] *= most / pushed;
+    return tb_soft_links_sweep(p->w, &p->links, p->base, p->gap_velocity, p->error);
 }
 
 /* Relative velocities with the impulses of one kind. */
@@ -598,9 +607,11 @@ tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *c
         p.normal.counts = &c->normal;
         p.tangential.counts = &c->tangential;
         tb_soft_links_slip(w, &p.links, p.base);
-        expect(&p);
-        status = w->scene.options.contact == TB_SOFT_NEWTON ? solve_exactly(&p) : project(&p);
+        status = begin(&p);
+        if (status == TB_OK)
+            status = w->scene.options.contact == TB_SOFT_NEWTON ? solve_exactly(&p) : project(&p);
         if (status != TB_OK) return status;
+        c->pushed += pushed_energy(&p);
         c->cone_error = tb_max(c->cone_error, cone_error(&p));
         apply(&p);
         if (w->card != NULL) status = push_velocities(w, &p.links, error);

@@ -61,6 +61,12 @@ void tb_soft_links_mobility(const tb_soft_links *links, double *mobility);
  * hold both sides in this direction; such a contact has no row in the programs. */
 bool tb_soft_can_move(const double mobility[3]);
 
+/* Improves the contacts' impulses by sweeps of projected Gauss-Seidel over both programs, and takes
+ * `active` from the impulses. base: contacts x 3, m/s, relative velocities without impulses;
+ * gap_velocity: contacts, m/s, u of (C). warm/sweeps.c. */
+tb_status tb_soft_links_sweep(tb_soft_world *w, const tb_soft_links *links, const double *base,
+                              const double *gap_velocity, tb_error *error);
+
 /* H = J' M^-1 J (columns 1: normals) or T' M^-1 T (2: tangents) of the contacts with number[i] >= 0,
  * in that order, as LAPACK's lower band, from the arena. */
 tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *links, const int32_t *number,

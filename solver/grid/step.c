@@ -67,6 +67,7 @@ static tb_status apply_forces(tb_soft_world *w, double dt, tb_soft_certificate *
         const tb_status status = tb_soft_card_do(w, TB_SOFT_CARD_FORCES, dt, error);
         if (status != TB_OK) return status;
     }
+    w->energy = 0;
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
         const tb_soft_sums stress =
             on_card ? w->card->outcomes[b].stress : tb_soft_stress_pass(w, b);
@@ -76,6 +77,7 @@ static tb_status apply_forces(tb_soft_world *w, double dt, tb_soft_certificate *
                            w->scene.bodies[b].name, w->time);
         w->failed = true; /* until the substep is whole */
         w->fields[b].stiffness = stress.stiffness;
+        w->energy += momentum_of(w, b).kinetic + stress.elastic;
         c->damped += dt * stress.damped_power;
         c->courant = tb_max(c->courant, dt * momentum_of(w, b).speed);
         c->wave = tb_max(c->wave, dt / wave_step(w, b));
@@ -256,6 +258,7 @@ void tb_soft_certificate_merge(tb_soft_certificate *w, const tb_soft_certificate
     m.smallest_volume = tb_min(w->smallest_volume, n->smallest_volume);
     m.damped += w->damped;
     m.contact_work += w->contact_work;
+    m.pushed += w->pushed;
     m.momentum_error = tb_max(w->momentum_error, n->momentum_error);
     m.transport_repair = tb_max(w->transport_repair, n->transport_repair);
     m.mass_error = tb_max(w->mass_error, n->mass_error);

@@ -496,6 +496,47 @@ START_TEST(direct_gives_what_schurpa_gives_and_the_exact_cone_is_met_by_newton)
 }
 END_TEST
 
+/* Litven's collision of nine cylinders on cells of 0.5 m, to the strongest compression and beyond: his section 7.2
+ * has at most 8 and 11 iterations and first working sets that are right by more than 0.8. Overlaps are
+ * pushed apart, which may not add more energy than its bound. */
+START_TEST(nine_cylinders_begin_with_their_working_sets_and_gain_no_energy)
+{
+    unsigned char *text;
+    size_t size;
+    tb_soft_world *w;
+    tb_soft_certificate c;
+    TEST_OK(tb_named_scene_mjcf("nine_cylinders_coarse", &text, &size, &error), &error);
+    TEST_OK(tb_soft_world_load((const char *)text, size, "nine.xml", NULL, &w, &error), &error);
+    double before = 1e300, pushed = 0, least = 1;
+    int32_t warm = 0, active = 0;
+    for (int i = 0; i < 65; i++) {
+        TEST_OK(tb_soft_step(w, 1, &c, &error), &error);
+        TEST_OK(c.status, NULL);
+        const double energy = c.kinetic + c.elastic;
+        ck_assert_msg(energy < before + 1e-9 * before, "step %d gains %g J", i, energy - before);
+        ck_assert_msg(c.pushed < 1.05e-3 * c.substeps * before, "step %d adds %g J of %g", i,
+                      c.pushed, before);
+        ck_assert_int_le(c.projections, 2);
+        ck_assert_int_le(c.normal.iterations, 3);
+        ck_assert_int_le(c.tangential.iterations, 6);
+        ck_assert_int_eq(c.normal.resets + c.tangential.resets, 0);
+        least = tb_min(least, (double)c.normal.warm / c.normal.active);
+        warm += c.tangential.warm;
+        active += c.tangential.active;
+        pushed += c.pushed;
+        before = energy;
+    }
+    printf("nine cylinders: first sets right by %.3f at least and %.3f (friction, of %d facets), "
+           "pushed by %.3g of the energy\n",
+           least, (double)warm / active, active, pushed / before);
+    ck_assert(pushed > 0);
+    ck_assert_int_gt(active, 200);
+    ck_assert(least > 0.8 && warm > 0.9 * active);
+    tb_soft_world_destroy(w);
+    tb_bytes_destroy(text);
+}
+END_TEST
+
 TEST_MAIN(a_ball_that_flies_and_turns_keeps_its_momentum,
           two_balls_that_collide_keep_the_sum_of_their_momenta,
           a_bar_hangs_longer_by_its_own_weight, a_cantilever_bends_like_timoshenkos,
@@ -503,4 +544,5 @@ TEST_MAIN(a_ball_that_flies_and_turns_keeps_its_momentum,
           a_cube_between_rough_plates_agrees_with_a_finer_grid,
           a_pad_on_a_shaking_wall_keeps_its_pressure_and_does_not_slip,
           a_block_of_jelly_sticks_below_the_angle_of_friction_and_slides_above,
-          direct_gives_what_schurpa_gives_and_the_exact_cone_is_met_by_newton)
+          direct_gives_what_schurpa_gives_and_the_exact_cone_is_met_by_newton,
+          nine_cylinders_begin_with_their_working_sets_and_gain_no_energy)

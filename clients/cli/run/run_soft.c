@@ -322,6 +322,7 @@ static void print_json(const soft_run *r, tb_status status)
     json_object_set_new(k, "potential", json_finite(c->potential));
     json_object_set_new(k, "damped", json_finite(c->damped));
     json_object_set_new(k, "contact_work", json_finite(c->contact_work));
+    json_object_set_new(k, "pushed", json_finite(c->pushed));
     json_object_set_new(k, "momentum", json_vector(c->momentum, 3));
     json_object_set_new(k, "angular_momentum", json_vector(c->angular, 3));
     json_object_set_new(k, "momentum_error", json_finite(c->momentum_error));

@@ -276,6 +276,69 @@ START_TEST(a_body_on_a_slide_answers_as_a_free_one_that_moves_along_it)
 }
 END_TEST
 
+/* Two pads on jaws that motors press against a block, which hangs between them on a slide. */
+static const char HELD[] =
+    "<soft model=\"held\">\n"
+    "  <option timestep=\"0.002\" gravity=\"0 0 -9.81\" friction=\"0.5\"/>\n"
+    "  <grid lower=\"-0.06 -0.036 -0.036\" upper=\"0.06 0.036 0.036\" spacing=\"0.006\"/>\n"
+    "  <material name=\"silicone\" density=\"4400\" young=\"2e5\" poisson=\"0.4\" "
+    "damping=\"1e-4\"/>\n"
+    "  <body name=\"left\" material=\"silicone\" type=\"box\" size=\"0.006 0.009 0.009\"\n"
+    "        pos=\"-0.0211 0 0\"/>\n"
+    "  <body name=\"right\" material=\"silicone\" type=\"box\" size=\"0.006 0.009 0.009\"\n"
+    "        pos=\"0.0211 0 0\"/>\n"
+    "  <clamp body=\"left\" lower=\"-1 -1 -1\" upper=\"-0.021 1 1\" rigid=\"left_jaw\"/>\n"
+    "  <clamp body=\"right\" lower=\"0.021 -1 -1\" upper=\"1 1 1\" rigid=\"right_jaw\"/>\n"
+    "  <rigid file=\"parts/rigid.xml\"/>\n"
+    "</soft>\n";
+static const double HELD_FORCE = 5, HELD_FRICTION = 0.5, HELD_DAMPING = 80; /* N; 1; N s/m */
+
+/* Velocities of a block (m/s, mean of the last 20 ms; upwards) whose weight is `ratio` times the most
+ * that two pads carry, 2 mu N. */
+static double hang(double ratio)
+{
+    char rigid[1536];
+    snprintf(rigid, sizeof rigid,
+             "<mujoco><worldbody>"
+             "<body name=\"left_jaw\" pos=\"-0.03 0 0\"><joint name=\"l\" type=\"slide\" "
+             "axis=\"1 0 0\" damping=\"60\"/>"
+             "<geom type=\"box\" size=\"0.002 0.009 0.009\" mass=\"0.1\"/></body>"
+             "<body name=\"right_jaw\" pos=\"0.03 0 0\"><joint name=\"r\" type=\"slide\" "
+             "axis=\"-1 0 0\" damping=\"60\"/>"
+             "<geom type=\"box\" size=\"0.002 0.009 0.009\" mass=\"0.1\"/></body>"
+             "<body name=\"block\"><joint type=\"slide\" axis=\"0 0 1\" damping=\"%g\"/>"
+             "<geom type=\"box\" size=\"0.015 0.012 0.02\" mass=\"%.17g\"/></body>"
+             "</worldbody><actuator><motor joint=\"l\"/><motor joint=\"r\"/></actuator></mujoco>",
+             HELD_DAMPING, ratio * 2 * HELD_FRICTION * HELD_FORCE / 9.81);
+    tb_model *model = model_of(HELD, rigid);
+    tb_state *state = state_of(model);
+    tb_stepper *stepper = stepper_of();
+    const int32_t block = tb_model_find(model, TB_HANDLE_BODY, "block");
+    const double controls[2] = {HELD_FORCE, HELD_FORCE};
+    tb_body_motion from, to;
+    TEST_OK(tb_state_set_controls(state, controls, 2, &error), &error);
+    TEST_OK(tb_step(stepper, state, 45, NULL, &error), &error);
+    TEST_OK(tb_state_body_motion(state, block, &from), NULL);
+    TEST_OK(tb_step(stepper, state, 10, NULL, &error), &error);
+    TEST_OK(tb_state_body_motion(state, block, &to), NULL);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    return (to.position[2] - from.position[2]) / 0.02;
+}
+
+/* Above the limit the damper of the slide carries what the friction of both pads, 2 mu N, does not. */
+START_TEST(two_pads_hold_a_block_up_to_twice_the_friction_of_one)
+{
+    const double held = hang(0.9), slips = hang(1.2);
+    const double terminal = -0.2 * 2 * HELD_FRICTION * HELD_FORCE / HELD_DAMPING;
+    printf("block between two pads: %.3g m/s at 0.9 of the limit, %.3g m/s at 1.2 (%.3g)\n", held,
+           slips, terminal);
+    TEST_NEAR(held, 0, 5e-4);
+    TEST_NEAR_RELATIVE(slips, terminal, 0.05);
+}
+END_TEST
+
 START_TEST(snapshots_and_forks_go_on_with_the_same_bytes)
 {
     tb_model *model = model_of(CRASH, BOX);
@@ -415,5 +478,6 @@ TEST_MAIN(a_pad_hangs_on_the_jaw_that_it_is_clamped_to,
           a_soft_ball_and_a_rigid_box_keep_the_sum_of_their_momenta,
           a_plate_rests_on_jelly_on_a_plate_on_the_floor,
           a_body_on_a_slide_answers_as_a_free_one_that_moves_along_it,
+          two_pads_hold_a_block_up_to_twice_the_friction_of_one,
           snapshots_and_forks_go_on_with_the_same_bytes, a_models_bytes_hold_its_soft_bodies,
           a_step_that_fails_leaves_the_state_as_it_was, bad_rigid_files_are_refused_by_name)

@@ -52,6 +52,22 @@ START_TEST(a_step_gives_the_same_bytes_on_any_number_of_threads)
 }
 END_TEST
 
+START_TEST(twenty_runs_with_contacts_give_the_same_bytes)
+{
+    tb_soft_world *first = load(BALLS, 1);
+    TEST_OK(tb_soft_step(first, 8, NULL, &error), &error);
+    for (int32_t run = 1; run < 20; run++) {
+        tb_soft_world *again = load(BALLS, 1 + run % 2);
+        tb_soft_certificate c;
+        TEST_OK(tb_soft_step(again, 8, &c, &error), &error);
+        ck_assert_int_gt(c.contacts, 8);
+        same_bytes(first, again);
+        tb_soft_world_destroy(again);
+    }
+    tb_soft_world_destroy(first);
+}
+END_TEST
+
 START_TEST(a_restored_world_goes_on_with_the_same_bytes)
 {
     tb_soft_world *whole = load(BALLS, 1), *fork = load(BALLS, 1);
@@ -241,6 +257,7 @@ START_TEST(a_soft_scene_is_told_from_others)
 END_TEST
 
 TEST_MAIN(a_step_gives_the_same_bytes_on_any_number_of_threads,
+          twenty_runs_with_contacts_give_the_same_bytes,
           a_restored_world_goes_on_with_the_same_bytes, a_state_of_another_scene_is_refused,
           a_surface_encloses_the_bodys_volume,
           surfaces_are_closed_also_where_they_run_through_nodes, bad_scenes_are_refused_by_name,
