@@ -72,7 +72,7 @@ typedef struct tb_device_use {
     int64_t uploads, moves; /* worlds copied from the host; worlds copied on the device, for forks
                               and growth */
     int64_t evictions;      /* worlds swapped out to free memory for others */
-    int64_t captures;       /* kinds of small calls captured as a CUDA graph */
+    int64_t captures;       /* steps of a large world captured as a CUDA graph */
     uint64_t copied_bytes;  /* to and from the device */
     double copy_seconds, compute_seconds; /* on the device, by its own clock */
     bool lost;

@@ -22,7 +22,22 @@ struct tb_soft_card_call;
 struct tb_soft_card_scene;
 struct tb_traversal;
 
-enum { TB_BACKEND_ABI = 21 };
+enum { TB_BACKEND_ABI = 22 };
+
+/* How a GPU spreads the worlds of a call over its processors, where a test or a benchmark fixes it, so
+ * that a few worlds take every way that many would. No result depends on it. */
+typedef struct tb_backend_schedule {
+    int32_t lanes[4]; /* of a world, in each part of a step; 0: chosen */
+    int32_t alone;    /* most worlds that go alone; -1: chosen */
+    int32_t
+        overlap; /* blocks of solves that other worlds do not wait for; 0: they wait; -1: chosen */
+    int32_t large; /* shapes from which on a world is a large one; 0: chosen */
+} tb_backend_schedule;
+
+static inline tb_backend_schedule tb_backend_schedule_chosen(void)
+{
+    return (tb_backend_schedule){.alone = -1, .overlap = -1};
+}
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one `const
@@ -51,6 +66,8 @@ typedef struct tb_backend {
                       tb_certificate *certificates, tb_error *error);
     /* All but the name. */
     void (*measure)(const void *context, tb_stepper_use *use);
+    /* Fixes the schedule of all later calls in this process; none may be on its way. May be NULL. */
+    void (*fix_schedule)(const tb_backend_schedule *schedule);
 
     /* A backend with a memory of its own; NULL where worlds are stepped in the host's. The functions
      * below may be called from any thread, also while another one steps other states. */

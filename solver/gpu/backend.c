@@ -146,17 +146,17 @@ static bool goes_on(const tb_gpu_task *task)
            (task->contacts_needed > 0 || task->arena_needed > 0);
 }
 
-/* In double the kernel of small worlds is slower than the general ones where worlds differ (results of
- * tests/bench/gpu), so it takes them only if asked. */
+/* The kernel of small worlds is one of float: in double it was slower than the general ones where worlds
+ * differ (results of tests/bench/gpu). */
 static void choose_ways(tb_gpu_batch *b, const tb_step_options *options, int32_t worlds)
 {
-    const bool wanted = b->settings.warp > (options->precision == TB_FLOAT ? 0 : 1);
+    const bool single = options->precision == TB_FLOAT;
     const tb_model *last = NULL;
     tb_gpu_way way = TB_GPU_GENERAL;
     for (int32_t i = 0; i < worlds; i++) {
         const tb_model *model = b->tasks[i].state->model;
         if (model != last) {
-            const bool fits = wanted && tb_gpu_warp_fits(model, options);
+            const bool fits = single && tb_gpu_warp_fits(model, options);
             way = fits ? TB_GPU_BY_WARP : TB_GPU_GENERAL;
         }
         b->tasks[i].way = way;
@@ -319,7 +319,7 @@ static tb_status step_large(card_stepper *g, const tb_step_options *options, int
     tb_gpu_large_world *large = &g->card->large;
     for (int32_t i = 0; i < worlds; i++) {
         tb_gpu_task *task = &b->tasks[i];
-        if (!tb_gpu_large_takes(task->state, options)) continue;
+        if (!tb_gpu_large_takes(task->state, options, b->schedule.large)) continue;
         const double before = large->compute_seconds;
         const int64_t regrowths = large->regrowths;
         tb_status status =
@@ -364,6 +364,7 @@ static tb_status step_here(card_stepper *g, const tb_step_options *options, tb_s
     pthread_mutex_lock(&device_copies->lock);
     b->threads = device_copies->threads = g->threads;
     pthread_mutex_unlock(&device_copies->lock);
+    b->schedule = tb_gpu_fixed_schedule();
     /* copies of other cards are fetched there, so this card is entered later */
     tb_status status = TB_OK;
     for (int32_t i = 0; i < worlds && status == TB_OK; i++)
@@ -451,6 +452,7 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .serves = serves,
                                       .step = step_batch,
                                       .measure = measure,
+                                      .fix_schedule = tb_gpu_fix_schedule,
                                       .warm = warm,
                                       .use = use_of,
                                       .fetch = tb_gpu_device_copies_fetch,

@@ -1,9 +1,7 @@
 /* See shared_card.h. */
 #include "gpu/shared_card.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/base.h"
 
@@ -18,28 +16,13 @@ static struct {
     tb_gpu_card *cards[CARDS];
 } open_cards = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* For measurements: phases of the stepping thread, us a launch, as JSON. */
-static void print_phases(const tb_gpu_batch *b)
-{
-#define NAME(phase) #phase,
-    static const char *const NAMES[] = {TB_GPU_PHASES(NAME)};
-#undef NAME
-    if (getenv("TRIBO_GPU_TIMES") == NULL || b->launches == 0) return;
-    fprintf(stderr, "{\"launches\": %lld", (long long)b->launches);
-    for (int i = 0; i < TB_GPU_NUMBER_OF_PHASES; i++)
-        fprintf(stderr, ", \"%s_us\": %.2f", NAMES[i], 1e6 * b->phases[i] / (double)b->launches);
-    fprintf(stderr, "}\n");
-}
-
 static void close_card(tb_gpu_card *card)
 {
     tb_gpu_batch *b = &card->batch;
-    print_phases(b);
     tb_gpu_device *d = &b->device;
     (void)cudaSetDevice(card->index);
     tb_gpu_large_destroy(&card->large, d);
     tb_gpu_models_destroy(&b->models, d);
-    tb_gpu_graphs_destroy(&b->graphs);
     tb_gpu_side_streams_close(&b->side_streams);
     tb_gpu_release_pinned(d, &b->staging);
     tb_gpu_release_pinned(d, &b->list);
@@ -98,11 +81,6 @@ static tb_status open_card(int32_t index, const tb_backend *backend, tb_gpu_card
     b->device_copies = &card->device_copies;
     b->processors = info.processors;
     b->memory = info.memory;
-
-    /* for measurements */
-    const char *graphs = getenv("TRIBO_GPU_GRAPHS");
-    b->settings = tb_gpu_settings_read();
-    b->graphs.off = graphs != NULL && *graphs == '0';
     *opened = card;
     return TB_OK;
 }
@@ -148,7 +126,7 @@ void tb_gpu_card_publish(tb_gpu_card *card)
                                       .model_bytes = b->models.bytes,
                                       .launches = b->launches,
                                       .uploads = b->uploads,
-                                      .captures = b->graphs.captures,
+                                      .captures = card->large.captures,
                                       .copied_bytes = b->copied_bytes,
                                       .copy_seconds = b->copy_seconds,
                                       .compute_seconds = b->compute_seconds,

@@ -11,6 +11,8 @@
  *                     starts from the end of the scene's own motion; the varied hold is left out
  *   --solver NAME     (auto)
  *   --merge SHARE     contact_merge of the steps (0)
+ *   --lanes N[,N,N,N] --alone N --overlap N
+ *                     fix the schedule of the steps (solver/backend/backend.h)
  *   --courses N       whole ways by courses of N steps, which hold the controls (0: a call for each row of
  *                     the scene's controls)
  *
@@ -21,6 +23,7 @@
  * calls, copies to and from the card included. Prints one JSON object a line: each names commit,
  * card, driver, the steps of the way that it is or begins after ("way"), and those of the scene's.
  * */
+#include "backend/backend.h"
 #include "common_worlds.h"
 
 enum { WARM_STEPS = 20, REPEATS = 3, MOST_STEPS = 500, MOST_HOWS = 8 };
@@ -41,6 +44,7 @@ typedef struct bench {
     int32_t hold_steps;
     int32_t whole_steps;  /* 0: the scene's */
     int32_t course_steps; /* 0: no courses */
+    tb_backend_schedule schedule;
     bool hold, whole;
     bool quick; /* a look: one short run at 1e-3 in float and one at 1e-6 in double */
     char commit[64];
@@ -257,6 +261,15 @@ static void read_hows(bench *b, char *list)
     }
 }
 
+/* One number for all parts of a step, or one for each. */
+static void read_lanes(int32_t lanes[4], char *list)
+{
+    int count = 0;
+    for (char *item = strtok(list, ","); item != NULL && count < 4; item = strtok(NULL, ","))
+        lanes[count++] = atoi(item);
+    for (; count < 4; count++) lanes[count] = lanes[0];
+}
+
 static bool option(bench *b, const char *name, char *value)
 {
     if (bench_scene_option(&b->scene, name, value)) return true;
@@ -269,6 +282,12 @@ static bool option(bench *b, const char *name, char *value)
         b->hold_steps = atoi(value);
     } else if (strcmp(name, "--courses") == 0) {
         b->course_steps = atoi(value);
+    } else if (strcmp(name, "--lanes") == 0) {
+        read_lanes(b->schedule.lanes, value);
+    } else if (strcmp(name, "--alone") == 0) {
+        b->schedule.alone = atoi(value);
+    } else if (strcmp(name, "--overlap") == 0) {
+        b->schedule.overlap = atoi(value);
     } else if (strcmp(name, "--whole-steps") == 0) {
         b->whole_steps = atoi(value);
     } else if (strcmp(name, "--solver") == 0) {
@@ -320,6 +339,9 @@ static bool find_device(bench *b, const char *build)
         return false;
     }
     bench_check(tb_device_describe(b->backend, 0, &b->device, &error), &error);
+    const tb_backend *backend = NULL;
+    bench_check(tb_backend_find(b->backend, &backend, &error), &error);
+    if (backend->fix_schedule != NULL) backend->fix_schedule(&b->schedule);
     bench_commit(b->commit);
     return true;
 }
@@ -327,7 +349,10 @@ static bool find_device(bench *b, const char *build)
 int main(int argc, char **argv)
 {
     static const int32_t WORLDS[] = {1, 1024, 8192, 32768};
-    bench b = {.backend = TB_BACKEND_GPU, .hold_steps = 100, .hold = true};
+    bench b = {.backend = TB_BACKEND_GPU,
+               .hold_steps = 100,
+               .hold = true,
+               .schedule = tb_backend_schedule_chosen()};
     const char *build = bench_build_folder();
     const int chosen = read_options(&b, argc, argv);
     if (!find_device(&b, build)) return 0;

@@ -4,10 +4,9 @@
  *
  *   bench_gpu_calls SCENE.xml [WORLDS...]
  *
- * prints a line of JSON for each, and the plug-in another one after it: the phases of the calling
- * thread (TRIBO_GPU_TIMES). The cost of a call beside its steps is the difference between one step
- * a call and several; the cost of cold caches and clocks, that with pauses. TRIBO_GPU_GRAPHS=0
- * makes the same calls without CUDA graphs. Without a GPU it says so and ends. */
+ * prints a line of JSON for each. The cost of a call beside its steps is the difference between one
+ * step a call and several; the cost of cold caches and clocks, that with pauses. Without a GPU it says
+ * so and ends. */
 #include <unistd.h>
 
 #include "common_bench.h"
@@ -16,13 +15,16 @@ enum { WARM = 50, CALLS = 300, LARGEST = 1 << 16 };
 
 /* A kind of call. */
 typedef struct way {
+    tb_precision precision;
     bool resident;
     int32_t steps;
     int32_t pause_us; /* before each */
 } way;
 
-static const way WAYS[] = {{true, 1, 0},  {true, 1, 1000}, {true, 2, 0},
-                           {true, 16, 0}, {false, 1, 0},   {false, 16, 0}};
+static const way WAYS[] = {{TB_DOUBLE, true, 1, 0},  {TB_DOUBLE, true, 1, 1000},
+                           {TB_DOUBLE, true, 2, 0},  {TB_DOUBLE, true, 16, 0},
+                           {TB_DOUBLE, false, 1, 0}, {TB_DOUBLE, false, 16, 0},
+                           {TB_FLOAT, true, 1, 0},   {TB_FLOAT, true, 16, 0}};
 
 static void print(int32_t worlds, const way *w, const double *times, const tb_device_use *before,
                   const tb_device_use *after)
@@ -31,13 +33,14 @@ static void print(int32_t worlds, const way *w, const double *times, const tb_de
     double mean = 0;
     for (int i = 0; i < CALLS; i++) mean += times[i] / CALLS;
     const double copies_us = 1e6 * (after->copy_seconds - before->copy_seconds) / CALLS;
-    printf("{\"worlds\": %d, \"resident\": %s, \"steps\": %d, \"pause_us\": %d, \"us\": %.1f, "
+    printf("{\"worlds\": %d, \"precision\": \"%s\", \"resident\": %s, \"steps\": %d, \"pause_us\": "
+           "%d, \"us\": %.1f, "
            "\"us_fastest\": %.1f, \"steps_us\": %.1f, \"copies_us\": %.1f, \"beside_us\": %.1f, "
-           "\"us_a_step\": %.1f, \"bytes\": %.0f, \"graphs\": %lld}\n",
-           worlds, w->resident ? "true" : "false", w->steps, w->pause_us, times[CALLS / 2],
-           times[0], steps_us, copies_us, mean - steps_us - copies_us, times[CALLS / 2] / w->steps,
-           (double)(after->copied_bytes - before->copied_bytes) / CALLS,
-           (long long)after->captures);
+           "\"us_a_step\": %.1f, \"bytes\": %.0f}\n",
+           worlds, w->precision == TB_FLOAT ? "float" : "double", w->resident ? "true" : "false",
+           w->steps, w->pause_us, times[CALLS / 2], times[0], steps_us, copies_us,
+           mean - steps_us - copies_us, times[CALLS / 2] / w->steps,
+           (double)(after->copied_bytes - before->copied_bytes) / CALLS);
     fflush(stdout);
 }
 
@@ -50,6 +53,7 @@ static tb_status measure(const tb_model *model, int32_t worlds, const way *w, tb
     tb_state **states = calloc((size_t)worlds, sizeof(tb_state *));
     if (states == NULL) return TB_RESOURCE_EXHAUSTED;
     options.backend = TB_BACKEND_GPU;
+    options.precision = w->precision;
     options.resident = w->resident;
     tb_status status = tb_stepper_create(&options, &stepper, error);
     if (status == TB_OK) status = tb_stepper_warm(stepper, error);
@@ -81,7 +85,6 @@ int main(int argc, char **argv)
         printf("{\"skipped\": \"%s\"}\n", argc < 2 ? "no scene was named" : gpu.reason);
         return 0;
     }
-    if (setenv("TRIBO_GPU_TIMES", "1", 0) != 0) return 1;
     status = tb_model_load(argv[1], NULL, &model, &error);
     for (int i = 2; i < argc + (argc == 2) && status == TB_OK; i++) {
         const int worlds = argc == 2 ? 1 : atoi(argv[i]);

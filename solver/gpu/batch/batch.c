@@ -2,7 +2,6 @@
 #include "gpu/batch/batch.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "base/parallel.h"
@@ -10,7 +9,6 @@
 
 enum {
     PARALLEL_WORLDS = 512,  /* fewer are packed by the calling thread */
-    GRAPH_WORLDS = 64,      /* with more worlds the time of the launch itself does not show */
     LARGEST_PIECE = 1 << 16 /* worlds; pinned memory is not the machine's to fill */
 };
 
@@ -106,8 +104,7 @@ static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effor
     p->call.launch.arena_size = arena_stride(bytes);
 }
 
-/* Fills a call, except the address of its block. The call is cleared first, so that equal calls are
- * equal bytes. */
+/* Fills a call, except the address of its block. */
 static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
@@ -121,11 +118,11 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     look_at_worlds(p, &steps, &dofs, &effort);
     l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL);
     if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
-    tb_gpu_choose_lanes(&b->settings, b->processors, l);
+    tb_gpu_choose_lanes(&b->schedule, b->processors, l);
     tb_gpu_choose_fast(dofs, call->single ? sizeof(float) : sizeof(double), l);
     tb_status status = reserve_arenas(p, error);
-    tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
-    tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);
+    tb_gpu_choose_alone(&b->schedule, b->processors, &effort, l);
+    tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
     if (task_of(p, 0)->way == TB_GPU_BY_WARP) tb_gpu_choose_warp(l);
     if (status == TB_OK && l->overlap > 0) {
         status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
@@ -337,7 +334,6 @@ static void place_call(piece *p)
     call->side_streams = &b->side_streams;
     call->staging = p->staging;
     call->block = block;
-    call->buffers = b->device.buffers;
     call->inputs = p->inputs;
     call->headers = p->headers;
     call->outputs = p->outputs;
@@ -352,10 +348,7 @@ static tb_status launch(piece *p, tb_error *error)
     place_call(p);
     b->copied_bytes += call->inputs + 2 * call->headers + call->outputs;
     tb_status status = tb_gpu_mark(d, 1, error);
-    /* in a graph a solve barrier might come before the solves that it waits for */
-    if (status == TB_OK && p->count <= GRAPH_WORLDS && call->launch.overlap == 0)
-        status = tb_gpu_graph_start(&b->graphs, d, call, error);
-    else if (status == TB_OK)
+    if (status == TB_OK)
         status = tb_gpu_check(d, tb_gpu_call_start(call, d->stream), "launching steps", error);
     if (status == TB_OK) status = tb_gpu_mark(d, 2, error);
     return status;
@@ -412,33 +405,16 @@ static tb_status await_steps(piece *p, tb_error *error)
     return status;
 }
 
-/* Adds the time since *last to a phase. */
-static void end_phase(tb_gpu_batch *b, int phase, double *last)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    const double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-    if (phase >= 0) b->phases[phase] += now - *last;
-    *last = now;
-}
-
 tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
                            const int32_t *pending, int32_t count, int32_t *taken, tb_error *error)
 {
     piece p = {.batch = batch, .pending = pending};
-    double last = 0;
-    end_phase(batch, -1, &last);
     tb_status status = settle(&p, count, error);
-    end_phase(batch, TB_GPU_PHASE_settle, &last);
     if (status == TB_OK) status = plan(&p, options, error);
     if (status == TB_OK) status = send(&p, error);
-    end_phase(batch, TB_GPU_PHASE_pack, &last);
     if (status == TB_OK) status = launch(&p, error);
-    end_phase(batch, TB_GPU_PHASE_start, &last);
     if (status == TB_OK) status = await_steps(&p, error);
-    end_phase(batch, TB_GPU_PHASE_wait, &last);
     if (status == TB_OK) for_worlds(&p, unpack_world);
-    end_phase(batch, TB_GPU_PHASE_unpack, &last);
     batch->launches++;
     *taken = p.count;
     return status;

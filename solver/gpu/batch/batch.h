@@ -6,10 +6,10 @@
 #ifndef TB_GPU_BATCH_H
 #define TB_GPU_BATCH_H
 
+#include "gpu/batch/call.h"
 #include "gpu/batch/choose.h"
 #include "gpu/device/device.h"
 #include "gpu/device/gpu_internal.h"
-#include "gpu/batch/graph.h"
 #include "gpu/device/model_cache.h"
 #include "gpu/device/device_copy.h"
 
@@ -38,22 +38,11 @@ typedef struct tb_gpu_task {
     size_t arena_needed;
 } tb_gpu_task;
 
-/* Phases of the calling thread in a piece: it gives the worlds places on the card, packs their inputs,
- * starts the launch, waits for it, and unpacks the results. */
-#define TB_GPU_PHASES(X) X(settle) X(pack) X(start) X(wait) X(unpack)
-enum {
-#define TB_GPU_PHASE(phase) TB_GPU_PHASE_##phase,
-    TB_GPU_PHASES(TB_GPU_PHASE)
-#undef TB_GPU_PHASE
-        TB_GPU_NUMBER_OF_PHASES
-};
-
 typedef struct tb_gpu_batch {
     tb_gpu_device device; /* with the launches' stream */
     tb_gpu_device_copies *device_copies;
     tb_gpu_models models;
-    tb_gpu_graphs graphs;             /* of small calls */
-    tb_gpu_side_streams side_streams; /* of large ones */
+    tb_gpu_side_streams side_streams; /* of large calls */
     tb_gpu_task *tasks;
     tb_gpu_move *moves;
     int32_t capacity;   /* tasks, moves */
@@ -61,13 +50,12 @@ typedef struct tb_gpu_batch {
     int32_t threads;    /* that pack and unpack */
     int32_t processors; /* of the card */
     uint64_t memory;    /* of the card, bytes */
-    tb_gpu_settings settings;
+    tb_backend_schedule schedule;
     tb_gpu_buffer staging, list; /* pinned */
     tb_gpu_buffer block, arenas; /* on the card */
     int64_t regrowths, launches, uploads;
     uint64_t copied_bytes;
     double copy_seconds, compute_seconds;
-    double phases[TB_GPU_NUMBER_OF_PHASES]; /* s, of the calling thread's clock */
 } tb_gpu_batch;
 
 /* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,

@@ -1,9 +1,6 @@
 /* See choose.h. */
 #include "gpu/batch/choose.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "solve/newton/block_lu.h"
 #include "solve/solve.h"
 
@@ -32,9 +29,6 @@ enum {
     STEPS_OF_A_LAUNCH = 512,  /* where solves are long */
     /* Steps of all worlds of a launch in which warps keep their worlds: bounds its duration. */
     WORLD_STEPS_OF_A_WARP_LAUNCH = 3 << 17,
-    /* Where small worlds have their own kernel: see choose.h. */
-    WARP_IN_FLOAT = 1,
-    WARP_IN_DOUBLE_TOO = 2,
     /* Blocks of solves that other worlds do not wait for: OVERLAP_OF_LONG for each processor where
      * solves are long, else one for OVERLAP_OF_SHORT processors, since the next kernels need the
      * remaining processors. */
@@ -44,40 +38,21 @@ enum {
     FAST_OF_A_WORLD = 2 << 10
 };
 
-/* ---- from the environment ---- */
+_Static_assert(sizeof((tb_backend_schedule *)0)->lanes / sizeof(int32_t) == TB_GPU_KERNELS,
+               "a number of lanes for each part of a step");
 
-/* A variable that does not hold a number counts as absent. */
-static int32_t setting(const char *name, int32_t usual, int32_t most)
+/* ---- fixed ---- */
+
+static tb_backend_schedule fixed_schedule = {.alone = -1, .overlap = -1};
+
+tb_backend_schedule tb_gpu_fixed_schedule(void)
 {
-    char *end = NULL;
-    const char *text = getenv(name);
-    if (text == NULL) return usual;
-    const long number = strtol(text, &end, 10);
-    if (end == text || *end != '\0') return usual;
-    return number < 0 ? 0 : number > most ? most : (int32_t)number;
+    return fixed_schedule;
 }
 
-/* One number for all parts of a step or one for each; 0: chosen. */
-static void read_lanes(int32_t lanes[TB_GPU_KERNELS])
+void tb_gpu_fix_schedule(const tb_backend_schedule *schedule)
 {
-    const char *text = getenv("TRIBO_GPU_LANES");
-    for (int part = 0; text != NULL && part < TB_GPU_KERNELS; part++) {
-        char *end = NULL;
-        const long number = strtol(text, &end, 10);
-        const bool is_number = end != text && (*end == ',' || *end == '\0');
-        lanes[part] = is_number && number > 0 && number <= INT32_MAX ? (int32_t)number : 0;
-        const char *next = strchr(text, ',');
-        if (next != NULL) text = next + 1;
-    }
-}
-
-tb_gpu_settings tb_gpu_settings_read(void)
-{
-    tb_gpu_settings s = {.overlap = setting("TRIBO_GPU_OVERLAP", -1, INT32_MAX),
-                         .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX),
-                         .warp = setting("TRIBO_GPU_WARP", WARP_IN_FLOAT, WARP_IN_DOUBLE_TOO)};
-    read_lanes(s.lanes);
-    return s;
+    fixed_schedule = *schedule;
 }
 
 /* ---- by size ---- */
@@ -101,10 +76,11 @@ static int32_t lanes_of(int32_t wanted, int32_t processors, int32_t worlds)
     return lanes;
 }
 
-void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors, tb_gpu_launch *launch)
+void tb_gpu_choose_lanes(const tb_backend_schedule *fixed, int32_t processors,
+                         tb_gpu_launch *launch)
 {
     for (int part = 0; part < TB_GPU_KERNELS; part++)
-        launch->lanes[part] = lanes_of(settings->lanes[part], processors, launch->number_of_worlds);
+        launch->lanes[part] = lanes_of(fixed->lanes[part], processors, launch->number_of_worlds);
 }
 
 void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations)
@@ -119,11 +95,11 @@ static bool is_long(const tb_gpu_effort *effort)
     return effort->of_long > 0 && LONG_OF * effort->of_long >= effort->iterations;
 }
 
-void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
+void tb_gpu_choose_alone(const tb_backend_schedule *fixed, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch)
 {
     const int32_t usual = processors * (is_long(effort) ? ALONE_OF_LONG : ALONE);
-    const int32_t most = settings->alone >= 0 ? settings->alone : usual;
+    const int32_t most = fixed->alone >= 0 ? fixed->alone : usual;
     const int32_t worlds = launch->number_of_worlds;
     launch->alone =
         worlds <= most && launch->slots >= worlds && launch->solver != TB_SOLVER_NUMBER_staggered;
@@ -148,7 +124,7 @@ void tb_gpu_choose_fast(int32_t dofs, size_t real, tb_gpu_launch *launch)
     launch->fast = fits ? (int32_t)bytes : 0;
 }
 
-void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
+void tb_gpu_choose_overlap(const tb_backend_schedule *fixed, int32_t processors,
                            const tb_gpu_effort *effort, tb_gpu_launch *launch)
 {
     const int32_t worlds = launch->number_of_worlds, lanes = launch->lanes[TB_GPU_KERNEL_SOLVE];
@@ -158,15 +134,15 @@ void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
     launch->groups = 1;
     if (launch->alone || launch->slots < worlds || launch->steps < STEPS_THAT_OVERLAP)
         return; /* slots: they come in turns */
-    if (settings->overlap == 0 || (settings->overlap < 0 && worlds < WORLDS_THAT_OVERLAP)) return;
+    if (fixed->overlap == 0 || (fixed->overlap < 0 && worlds < WORLDS_THAT_OVERLAP)) return;
     const bool known = effort->solves > 0, none = known && effort->of_long == 0;
     launch->steps = least(launch->steps, is_long(effort) ? STEPS_OF_A_LAUNCH
                                          : known         ? STEPS_OF_A_LOOK
                                                          : STEPS_OF_THE_FIRST);
-    if (settings->overlap < 0 && none) return; /* no solve was long: all worlds end together */
+    if (fixed->overlap < 0 && none) return; /* no solve was long: all worlds end together */
     launch->overlap = is_long(effort) ? processors * OVERLAP_OF_LONG
                                       : (processors + OVERLAP_OF_SHORT - 1) / OVERLAP_OF_SHORT;
-    if (settings->overlap > 0) launch->overlap = settings->overlap;
+    if (fixed->overlap > 0) launch->overlap = fixed->overlap;
     launch->groups = (int64_t)worlds * lanes > lanes_at_once ? TB_GPU_GROUPS : 1;
     if (launch->groups * TB_GPU_BLOCK_THREADS > worlds) launch->groups = 1;
 }

@@ -4,24 +4,18 @@
 #ifndef TB_GPU_CHOOSE_H
 #define TB_GPU_CHOOSE_H
 
+#include "backend/backend.h"
 #include "gpu/device/gpu_internal.h"
-
-/* Settings that a measurement may fix; 0, or -1 where 0 has a meaning: this file chooses. */
-typedef struct tb_gpu_settings {
-    int32_t lanes[TB_GPU_KERNELS]; /* of a world */
-    int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
-    int32_t alone;                 /* most worlds that run alone; -1: this file chooses */
-    int32_t warp; /* small worlds go by their own kernel: 0 never, 1 in float, 2 in double too */
-} tb_gpu_settings;
 
 /* Effort of the last solves of a call's worlds. */
 typedef struct tb_gpu_effort {
     int64_t solves, iterations, of_long; /* of_long: iterations of long solves */
 } tb_gpu_effort;
 
-/* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
- * TRIBO_GPU_OVERLAP; TRIBO_GPU_ALONE; TRIBO_GPU_WARP. */
-tb_gpu_settings tb_gpu_settings_read(void);
+/* The schedule that a test or a benchmark has fixed (backend.h), and the way to fix it. What is not fixed
+ * in it, the functions below choose. */
+tb_backend_schedule tb_gpu_fixed_schedule(void);
+void tb_gpu_fix_schedule(const tb_backend_schedule *schedule);
 
 /* Adds the last solve of a world that has made a step. */
 void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
@@ -29,11 +23,11 @@ void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
 /* Steps of a launch: `most`, or fewer if the caller is `asked` in between whether to continue. */
 int32_t tb_gpu_choose_steps(int32_t most, bool asked);
 /* Lanes of a launch whose number of worlds is known. */
-void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
+void tb_gpu_choose_lanes(const tb_backend_schedule *fixed, int32_t processors,
                          tb_gpu_launch *launch);
 /* Whether the worlds of a launch go alone, whose number, slots, solver and steps are known; then its
  * steps are no more than one kernel should take. */
-void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
+void tb_gpu_choose_alone(const tb_backend_schedule *fixed, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch);
 /* The same where all worlds fit the kernel of small worlds and have a slot each. */
 void tb_gpu_choose_warp(tb_gpu_launch *launch);
@@ -43,7 +37,7 @@ void tb_gpu_choose_warp(tb_gpu_launch *launch);
 void tb_gpu_choose_fast(int32_t dofs, size_t real, tb_gpu_launch *launch);
 /* Overlap, groups and, where solves overlap, steps of a launch whose worlds, lanes, slots and steps are
  * known. */
-void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
+void tb_gpu_choose_overlap(const tb_backend_schedule *fixed, int32_t processors,
                            const tb_gpu_effort *effort, tb_gpu_launch *launch);
 
 #endif

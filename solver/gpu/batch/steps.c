@@ -23,13 +23,14 @@
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
 
 typedef struct step_kernels {
-    start_function *parts[TB_GPU_KERNELS], *staggered, *alone, *warp;
+    start_function *parts[TB_GPU_KERNELS], *staggered, *alone;
+    start_function *warp; /* NULL in double */
 } step_kernels;
 
 #define OF_DOUBLE(part) tb_gpu_start_##part,
 #define OF_FLOAT(part)  tb_gpu_start_##part##_f32,
 static const step_kernels IN_DOUBLE = {
-    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, tb_gpu_start_warp};
+    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, NULL};
 static const step_kernels IN_FLOAT = {{TB_GPU_START_PARTS(OF_FLOAT)},
                                       tb_gpu_start_staggered_f32,
                                       tb_gpu_start_alone_f32,
@@ -66,9 +67,7 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered) STAGES(alone)
                                           STAGES(warp)};
     unsigned long long sums[TB_STAGE_SUMS] = {0};
-    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    (void)cudaStreamIsCapturing(stream, &capture);
-    if (takes[0] == NULL || capture != cudaStreamCaptureStatusNone) return;
+    if (takes[0] == NULL) return;
     (void)cudaStreamSynchronize(stream);
     for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
         if (takes[i] != NULL) takes[i](sums);
@@ -227,7 +226,7 @@ static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
             result = kernels->parts[part](&launch, stream);
         if (result == cudaSuccess) result = kernels->staggered(&launch, stream);
         if (result == cudaSuccess) result = kernels->alone(&launch, stream);
-        if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS)
+        if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS && kernels->warp != NULL)
             result = kernels->warp(&launch, stream);
         if (result == cudaSuccess) result = tb_gpu_start_solve_barrier(&launch, 0, stream);
     }

@@ -158,7 +158,6 @@ tb_status tb_gpu_reserve(tb_gpu_device *device, tb_gpu_buffer *buffer, size_t by
     size_t wanted = grown(buffer, bytes);
     tb_gpu_release(device, buffer);
     device->allocations++;
-    device->buffers++;
     cudaError_t result = cudaMalloc(&buffer->memory, wanted);
     if (result == cudaErrorMemoryAllocation && wanted > bytes) {
         (void)cudaGetLastError();
@@ -183,7 +182,6 @@ tb_status tb_gpu_reserve_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer, si
     const size_t wanted = grown(buffer, bytes);
     tb_gpu_release_pinned(device, buffer);
     device->allocations++;
-    device->buffers++;
     const cudaError_t result = cudaHostAlloc(&buffer->memory, wanted, cudaHostAllocDefault);
     if (result != cudaSuccess) {
         buffer->memory = NULL;

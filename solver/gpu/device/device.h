@@ -20,7 +20,6 @@ typedef struct tb_gpu_device {
     char reason[TB_ERROR_MESSAGE_SIZE]; /* of the loss */
     uint64_t host_bytes, device_bytes;
     int64_t allocations;
-    int64_t buffers; /* of tb_gpu_reserve and tb_gpu_reserve_pinned, allocated so far */
 } tb_gpu_device;
 
 /* Memory that grows to each request and never shrinks; growth loses its content. */

@@ -1,7 +1,6 @@
 /* See large_step.h. */
 #include "gpu/large/large_step.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -9,16 +8,9 @@
 /* Colliding shapes from which on a world that is alone on its lane would wait for it. */
 enum { LARGE_WORLD = 2000 };
 
-static int32_t large_world(void)
+bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options, int32_t shapes)
 {
-    /* for measurements and tests */
-    const char *given = getenv("TRIBO_GPU_FIELD");
-    return given != NULL && atoi(given) > 0 ? atoi(given) : LARGE_WORLD;
-}
-
-bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options)
-{
-    return state->model->number_of_colliding_shapes >= large_world() &&
+    return state->model->number_of_colliding_shapes >= (shapes > 0 ? shapes : LARGE_WORLD) &&
            state->model->number_of_past_velocities == 0 &&
            tb_large_refuses(state->model, options) == NULL;
 }

@@ -6,8 +6,9 @@
 #include "gpu/large/large_run.h"
 #include "gpu/device/device_copy.h"
 
-/* True if the state's world is large and supported (tb_large_refuses). */
-bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options);
+/* True if the state's world is large, with at least so many shapes that collide (0: the usual number), and
+ * supported (tb_large_refuses). */
+bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options, int32_t shapes);
 
 /* Steps the world. DIVERGED is not a failure here: the state and the certificate report it. */
 tb_status tb_gpu_large_step(tb_gpu_device *device, tb_gpu_device_copies *device_copies,

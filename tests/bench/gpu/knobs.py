@@ -19,11 +19,9 @@ class Knobs:
     lanes: tuple[int, int, int, int] = (0, 0, 0, 0)  # of begin, detect, solve, end; 0: chosen
     overlap: int | None = None  # blocks of solves left behind; 0: all wait; None: chosen
 
-    def environment(self) -> dict[str, str]:
-        return {
-            "TRIBO_GPU_LANES": ",".join(map(str, self.lanes)),
-            "TRIBO_GPU_OVERLAP": "" if self.overlap is None else str(self.overlap),
-        }
+    def options(self) -> list[str]:
+        lanes = ["--lanes", ",".join(map(str, self.lanes))]
+        return lanes if self.overlap is None else [*lanes, "--overlap", str(self.overlap)]
 
     def row(self) -> dict[str, Any]:
         return {"lanes": list(self.lanes), "overlap": self.overlap}

@@ -25,8 +25,7 @@ Parts, in this order:
   field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_large)
   first      from process start to the first answer, and for one more unseen model  (bench_first)
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
-  calls      time of a call for one world and its parts, with CUDA graphs and without
-             (bench_gpu_calls)
+  calls      time of a call for one world and its parts               (bench_gpu_calls)
   daemon     tribod on every card that there is, seen over HTTP: its start, first answers, steps,
              forks, the same worlds on all cards at once, grasps             (daemon_bench.py)
   knobs      lanes of each part of a step, overlap: which are fastest, for jaw and mug at
@@ -72,30 +71,16 @@ OTHERS_HOW = "double:1e-3,double:1e-6"
 CUT = {"hand": (32768, 300)}
 TOOLS = ("memcheck", "racecheck", "initcheck")
 KNOB_STEPS = 700  # of a whole way: the jaw closes and begins to lift
-# a few steps of each way that worlds take through the kernels: tool, scene, options, settings
-SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
-    (
-        "racecheck",
-        "jaw_mug",
-        ("--parts", "hold"),
-        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1", "TRIBO_GPU_LANES": "8"},
-    ),
-    ("initcheck", "jaw_mug", ("--parts", "hold"), {"TRIBO_GPU_ALONE": "0"}),
-    (
-        "initcheck",
-        "jaw_mug",
-        ("--parts", "hold"),
-        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1"},
-    ),
-    ("memcheck", "jaw_mug", ("--parts", "hold"), {}),
-    ("memcheck", "jaw_mug", ("--parts", "hold", "--solver", "staggered"), {}),
-    ("racecheck", "humanoid", ("--parts", "whole"), {}),
-    (
-        "memcheck",
-        "humanoid",
-        ("--parts", "whole"),
-        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1"},
-    ),
+OVERLAP = ("--alone", "0", "--overlap", "1")
+# a few steps of each way that worlds take through the kernels: tool, scene, options
+SHORT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("racecheck", "jaw_mug", ("--parts", "hold", *OVERLAP, "--lanes", "8")),
+    ("initcheck", "jaw_mug", ("--parts", "hold", "--alone", "0")),
+    ("initcheck", "jaw_mug", ("--parts", "hold", *OVERLAP)),
+    ("memcheck", "jaw_mug", ("--parts", "hold")),
+    ("memcheck", "jaw_mug", ("--parts", "hold", "--solver", "staggered")),
+    ("racecheck", "humanoid", ("--parts", "whole")),
+    ("memcheck", "humanoid", ("--parts", "whole", *OVERLAP)),
 )
 SHORT_STEPS, SHORT_HOLD = 40, "5"  # of the whole way, of the hold: enough for solves to overlap
 SANITIZED = ("test_gpu_large", "some_steps_of_a_small_pile")
@@ -172,13 +157,12 @@ class Measure:
                 "sanitizer", "no compute-sanitizer in PATH, beside nvcc, in /usr/local/cuda*"
             )
             return
-        for tool, name, options, settings in SHORT:
+        for tool, name, options in SHORT:
             if name not in scenes_by_name:
                 continue
             command = self.command_of(replace(scenes_by_name[name], steps=SHORT_STEPS))
             command += [*options, "--how", "double:1e-6", "--hold-steps", SHORT_HOLD, "8"]
-            told = " ".join([name, *options, *(f"{k}={v}" for k, v in settings.items())])
-            self.sanitize([program, "--tool", tool], told, command, **settings)
+            self.sanitize([program, "--tool", tool], " ".join([name, *options]), command)
         pile, test = SANITIZED
         if "TRIBO_TEST_PLAYED" in os.environ or not Path("/dev/nvidiactl").exists():
             # as tests/unit/gpu/card_util.h decides it
@@ -303,11 +287,11 @@ class Measure:
     def stages_of(self, scene: Scene, way: str, worlds: int, plugin: Path) -> None:
         row: dict[str, Any] = {}
         for line in self.run.lines(
-            "stages", self.part_of(scene, worlds, [way], "double:1e-6"),
+            "stages",
+            # kernels side by side would share their clocks
+            [*self.part_of(scene, worlds, [way], "double:1e-6"), "--overlap", "0"],
             TRIBO_GPU_PLUGIN=str(plugin),
-            TRIBO_GPU_OVERLAP="0",  # kernels side by side would share their clocks
-            TRIBO_GPU_GRAPHS="0",  # a captured launch is not printed
-        ):  # fmt: skip
+        ):
             found = re.match(r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line)
             if found:
                 words = found[2].split()
@@ -326,10 +310,9 @@ class Measure:
     def calls(self) -> None:
         for scene in self.scenes:
             command = [self.bench / "bench_gpu_calls", self.folder / scene.model]
-            for graphs in "10":
-                worlds = self.arguments.worlds or [1]
-                for row in self.run.collect("calls", [*command, *worlds], TRIBO_GPU_GRAPHS=graphs):
-                    row |= {"scene": scene.name, "graphs_on": graphs == "1"}
+            worlds = self.arguments.worlds or [1]
+            for row in self.run.collect("calls", [*command, *worlds]):
+                row |= {"scene": scene.name}
 
     def daemon(self) -> None:
         told = ""
@@ -356,8 +339,8 @@ class Measure:
         def measure(case: knobs.Case, own: knobs.Knobs) -> float:
             whole = case.way == "whole"
             command = self.command_of(replace(scene, steps=KNOB_STEPS) if whole else scene)
-            command += ["--parts", case.way, "--hold-steps", "60", "--how", a.how or "float:1e-6"]
-            rows = self.run.collect("knobs", [*command, str(case.worlds)], **own.environment())
+            command += ["--parts", case.way, "--hold-steps", "60", "--how", a.how or "double:1e-6"]
+            rows = self.run.collect("knobs", [*command, *own.options(), str(case.worlds)])
             for row in rows:
                 row |= own.row()
             return float(rows[-1]["world_steps_per_s"]) if rows else 0.0

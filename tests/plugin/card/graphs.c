@@ -60,13 +60,6 @@ void played_join(struct played_graph *graph, cudaStream_t stream)
     played_set_capture(stream, graph);
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
-{
-    *status = played_capture_of(stream) == NULL ? cudaStreamCaptureStatusNone
-                                                : cudaStreamCaptureStatusActive;
-    return cudaSuccess;
-}
-
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     const char *none = getenv("TRIBO_TEST_NO_GRAPHS");
@@ -95,12 +88,6 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     (*exec)->first = graph->first;
     graph->first = NULL;
     return played_state();
-}
-
-cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
-{
-    (void)exec;
-    return played_use(stream);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)

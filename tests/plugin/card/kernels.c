@@ -124,9 +124,8 @@ static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
     }
 }
 
-static cudaError_t play_kernel(const void *argument)
+static cudaError_t play_kernel(const kernel *k)
 {
-    const kernel *k = argument;
     const tb_gpu_launch *l = &k->launch;
     for (int32_t slot = 0; slot < l->slots && l->first + slot < l->number_of_worlds; slot++)
         (k->kernel_index == TB_GPU_KERNELS ? play_alone : play_kernel_of_world)(
@@ -158,14 +157,16 @@ static cudaError_t start(const tb_gpu_launch *launch, cudaStream_t stream, int32
     if (result != cudaSuccess) return result;
     const bool first = kernel_index == TB_GPU_KERNELS || (kernel_index == TB_GPU_KERNEL_BEGIN &&
                                                           launch->step == 0 && launch->first == 0);
-    if (first && played_capture_of(stream) == NULL) played_count_launch();
-    if (first) played_launch();
+    if (first) {
+        played_count_launch();
+        played_launch();
+    }
     gated = false;
     if (kernel_index == TB_GPU_KERNEL_SOLVE && launch->overlap > 0) {
         const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[kernel_index];
         launch->counts[TB_GPU_BEGUN] += (launch->slots + worlds - 1) / worlds;
     }
-    return played_kept(stream, play_kernel, &k, sizeof k) ? cudaSuccess : play_kernel(&k);
+    return play_kernel(&k);
 }
 
 #define START(name, kernel_index)                                                                  \
@@ -183,7 +184,12 @@ START(solve, TB_GPU_KERNEL_SOLVE)
 START(end, TB_GPU_KERNEL_END)
 START(staggered, TB_GPU_KERNEL_SOLVE)
 START(alone, TB_GPU_KERNELS)
-START(warp, TB_GPU_KERNELS)
+
+/* of small worlds: float alone */
+cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    return start(launch, stream, TB_GPU_KERNELS, device_world_step_f32);
+}
 
 /* On a card a solve barrier that counts wrongly opens too early, or never. */
 cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,

@@ -28,15 +28,6 @@ __attribute__((visibility("default"))) void played_tell(played_counts *counts);
 /* For the played kernels: one more. */
 void played_count_launch(void);
 
-/* ---- memory at old addresses (places.c) ---- */
-
-/* NULL: the caller's own allocator serves. */
-void *played_take_place(size_t bytes);
-/* Whether the memory had a place. */
-bool played_give_place(void *memory);
-/* Number of the allocation that holds the address; 0: memory without a place, or a free place. */
-int64_t played_allocation_at(const void *address);
-
 /* ---- captured streams (graphs.c) ---- */
 
 typedef cudaError_t played_work(const void *argument);

@@ -5,8 +5,7 @@
  *   TRIBO_TEST_CARD_MEMORY  bytes of each; 256 MiB
  *   TRIBO_TEST_CARD_US      us that a launch of steps takes at least; 0
  *   TRIBO_TEST_LOSE         a file: once it is there, every call fails as on a card that a kernel
- *                           has sent to an illegal address
- *   TRIBO_TEST_OLD_PLACES   see places.c */
+ *                           has sent to an illegal address */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -283,10 +282,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     const size_t before = atomic_fetch_add(&taken[current], bytes);
     const size_t whole = (bytes + 2 * HEAD - 1) / HEAD * HEAD;
     unsigned char *block = NULL;
-    if (before + bytes <= memory_of_card()) {
-        block = played_take_place(whole);
-        if (block == NULL) block = aligned_alloc(HEAD, whole);
-    }
+    if (before + bytes <= memory_of_card()) block = aligned_alloc(HEAD, whole);
     if (block == NULL) {
         atomic_fetch_sub(&taken[current], bytes);
         return cudaErrorMemoryAllocation;
@@ -306,7 +302,7 @@ cudaError_t cudaFree(void *memory)
     unsigned char *block = (unsigned char *)memory - HEAD;
     memcpy(&h, block, sizeof h);
     atomic_fetch_sub(&taken[h.card], h.bytes);
-    if (!played_give_place(block)) free(block);
+    free(block);
     return played_state();
 }
 
@@ -325,15 +321,14 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
     counts[ALLOCATIONS]++;
     (void)flags;
-    *memory = played_take_place(bytes);
-    if (*memory == NULL) *memory = malloc(bytes);
+    *memory = malloc(bytes);
     return *memory == NULL ? cudaErrorMemoryAllocation : played_state();
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
     counts[ALLOCATIONS]++;
-    if (!played_give_place(memory)) free(memory);
+    free(memory);
     return played_state();
 }
 
@@ -349,18 +344,12 @@ typedef struct copy {
     void *to;
     const void *from;
     size_t bytes;
-    int64_t allocation_to, allocation_from; /* when it was asked for */
 } copy;
 
-/* A driver's graph refers to the allocations of its capture: launched after their release it ends the
- * process, whatever lies at their addresses by then. */
 static cudaError_t make_copy(const void *argument)
 {
     const copy *c = argument;
     counts[COPIES]++;
-    if (played_allocation_at(c->to) != c->allocation_to ||
-        played_allocation_at(c->from) != c->allocation_from)
-        return cudaErrorInvalidValue;
     memcpy(c->to, c->from, c->bytes);
     return cudaSuccess;
 }
@@ -368,7 +357,7 @@ static cudaError_t make_copy(const void *argument)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    const copy c = {to, from, bytes, played_allocation_at(to), played_allocation_at(from)};
+    const copy c = {to, from, bytes};
     (void)kind;
     if (state_of(stream) != cudaSuccess) return state_of(stream);
     return played_kept(stream, make_copy, &c, sizeof c) ? cudaSuccess : make_copy(&c);

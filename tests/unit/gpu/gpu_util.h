@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "model_util.h"
 #include "step/step.h"
 
@@ -33,6 +34,21 @@ static inline bool gpu_is_there(const char *test)
     if (info.devices > 0) return true;
     printf("SKIPPED %s: no GPU: %s\n", test, info.reason);
     return false;
+}
+
+/* Fixes how the card that was found spreads the worlds of later calls (backend.h). */
+static inline void fix_schedule(tb_backend_schedule schedule)
+{
+    tb_error error = {0};
+    const tb_backend *gpu = NULL;
+    TEST_OK(tb_backend_find(TB_BACKEND_GPU, &gpu, &error), &error);
+    ck_assert(gpu->fix_schedule != NULL);
+    gpu->fix_schedule(&schedule);
+}
+
+static inline void choose_schedule(void)
+{
+    fix_schedule(tb_backend_schedule_chosen());
 }
 
 /* solver: NULL: the default */

@@ -89,14 +89,12 @@ START_TEST(a_long_course_sends_each_row_once)
     for (int i = 0; i < 2; i++) ck_assert_ptr_nonnull(q[i] = calloc(STEPS * row, sizeof **q));
     step(stays, there, 2);
     step(cpu, here, 2);
-    const int64_t captures = use_of(0).captures;
     const uint64_t before = use_of(0).copied_bytes;
     const tb_course course = {.steps = STEPS, .q = q[0]}, same = {.steps = STEPS, .q = q[1]};
     TEST_OK(tb_step_courses(stays, &there, &course, 1, NULL, &error), &error);
     const double copied = (double)(use_of(0).copied_bytes - before);
     const double rows = STEPS * (double)row * sizeof **q;
     ck_assert_msg(copied < 1.5 * rows, "%g bytes for rows of %g", copied, rows);
-    ck_assert_int_le(use_of(0).captures, captures + 1); /* all launches are of one kind */
     TEST_OK(tb_step_courses(cpu, &here, &same, 1, NULL, &error), &error);
     ck_assert_mem_eq(q[0], q[1], STEPS * row * sizeof **q);
     ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
@@ -132,90 +130,28 @@ START_TEST(a_caller_may_give_up_between_launches)
 }
 END_TEST
 
-/* A call of one kind is captured once, whatever the padding between its options; another kind is
- * captured too, and gives the same results without a graph. */
-START_TEST(a_kind_of_call_is_captured_once)
-{
-    play_card(NULL, NULL, NULL);
-    find_card();
-    tb_model *model = boxes();
-    tb_error error;
-    tb_state *a = state_of(model), *b = state_of(model);
-    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
-    for (int i = 0; i < 10; i++) step(stays, a, 1), step(cpu, b, 1); /* room has grown by then */
-    const int64_t before = use_of(0).captures;
-    ck_assert_int_gt(before, 0);
-    for (int i = 0; i < 40; i++) {
-        tb_step_options options = tb_stepper_options(stays);
-        unsigned char *bytes = (unsigned char *)&options;
-        memset(bytes + offsetof(tb_step_options, report_energy) + 1, i, 3);
-        memset(bytes + offsetof(tb_step_options, resident) + 1, i, 3);
-        TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
-        step(stays, a, 1), step(cpu, b, 1);
-    }
-    ck_assert_int_eq(use_of(0).captures, before);
-    for (int steps = 2; steps < 20; steps++) step(stays, a, steps), step(cpu, b, steps);
-    ck_assert_int_eq(use_of(0).captures, before + 18);
-    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
-    tb_state_destroy(b);
-    tb_stepper_destroy(cpu);
-    destroy(a, stays, model);
-}
-END_TEST
-
-/* The buffers of a call that grow come back at the old addresses, as a driver may give them. The graph
- * of an earlier call refers to the memory that was released, so it is not launched again. */
-START_TEST(a_graph_does_not_outlive_its_buffers)
-{
-    enum { STEPS = 60 };
-    ck_assert_int_eq(setenv("TRIBO_TEST_OLD_PLACES", "1", 1), 0);
-    play_card(NULL, NULL, NULL);
-    find_card();
-    tb_model *model = boxes();
-    tb_error error;
-    const size_t row = (size_t)tb_model_count(model).coordinates;
-    tb_state *there = state_of(model), *here = state_of(model);
-    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
-    double *q = calloc(STEPS * row, sizeof *q);
-    ck_assert_ptr_nonnull(q);
-    step(stays, there, 5), step(cpu, here, 5);
-    step(stays, there, 1), step(cpu, here, 1);
-    const int64_t captures = use_of(0).captures, allocations = asked().allocations;
-    const tb_course course = {.steps = STEPS, .q = q};
-    TEST_OK(tb_step_courses(stays, &there, &course, 1, NULL, &error), &error);
-    step(cpu, here, STEPS);
-    ck_assert_int_gt(asked().allocations, allocations); /* the rows did not fit */
-    step(stays, there, 1), step(cpu, here, 1);
-    ck_assert_int_eq(use_of(0).captures, captures + 2);
-    ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
-    free(q);
-    tb_state_destroy(here);
-    tb_stepper_destroy(cpu);
-    destroy(there, stays, model);
-    ck_assert_int_eq(unsetenv("TRIBO_TEST_OLD_PLACES"), 0);
-}
-END_TEST
-
-/* Solves that overlap the next steps of other worlds, worlds that go alone, graphs: none of it
- * changes results, also of worlds that need more memory in between or end. */
+/* Solves that overlap the next steps of other worlds, worlds that go alone: none of it changes results,
+ * also of worlds that need more memory in between or end. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 {
     enum { WORLDS = 80, LOST = 7 }; /* by 32 lanes a solve more than the card holds: two groups */
-    static const char *const NAMES[] = {"TRIBO_GPU_OVERLAP", "TRIBO_GPU_LANES", "TRIBO_GPU_GRAPHS",
-                                        "TRIBO_GPU_ALONE"};
-    static const char *const SETTINGS[][4] = {{"0", "4", "0", "0"},        {"3", "4", "1", "0"},
-                                              {"5", "8,8,32,8", "0", "0"}, {"", "2", "1", "0"},
-                                              {"1", "32", "1", "0"},       {"", "8", "1", "80"}};
-    enum { NUMBER_OF_NAMES = 4, NUMBER_OF_SETTINGS = 6 };
+    static const tb_backend_schedule SCHEDULES[] = {
+        {.lanes = {4, 4, 4, 4}, .alone = 0, .overlap = 0},
+        {.lanes = {4, 4, 4, 4}, .alone = 0, .overlap = 3},
+        {.lanes = {8, 8, 32, 8}, .alone = 0, .overlap = 5},
+        {.lanes = {2, 2, 2, 2}, .alone = 0, .overlap = -1},
+        {.lanes = {32, 32, 32, 32}, .alone = 0, .overlap = 1},
+        {.lanes = {8, 8, 8, 8}, .alone = 80, .overlap = -1},
+        {.alone = -1, .overlap = -1}};
+    enum { NUMBER_OF_SCHEDULES = sizeof SCHEDULES / sizeof *SCHEDULES };
     play_card(NULL, NULL, NULL);
     find_card();
     tb_model *models[2] = {boxes(), crowd()};
     uint64_t expected[WORLDS];
-    for (int k = -1; k < NUMBER_OF_SETTINGS; k++) {
+    for (int k = -1; k < NUMBER_OF_SCHEDULES; k++) {
         tb_error error = {0};
         tb_state *worlds[WORLDS];
-        for (int i = 0; i < NUMBER_OF_NAMES; i++)
-            ck_assert_int_eq(setenv(NAMES[i], SETTINGS[k < 0 ? 0 : k][i], 1), 0);
+        if (k >= 0) fix_schedule(SCHEDULES[k]);
         tb_stepper *stepper = k < 0 ? stepper_on(TB_BACKEND_CPU, TB_DOUBLE) : resident_stepper(0);
         for (int i = 0; i < WORLDS; i++) {
             worlds[i] = state_of(models[i % 2]);
@@ -234,7 +170,7 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
         }
         tb_stepper_destroy(stepper);
     }
-    for (int i = 0; i < NUMBER_OF_NAMES; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    choose_schedule();
     for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
 }
 END_TEST
@@ -282,15 +218,13 @@ END_TEST
 START_TEST(a_launch_that_fails_on_its_way_is_the_loss_of_the_card)
 {
     enum { WORLDS = 40 };
-    static const char *const NAMES[] = {"TRIBO_GPU_ALONE", "TRIBO_GPU_GRAPHS", "TRIBO_GPU_OVERLAP"};
     play_card(NULL, NULL, NULL);
     find_card();
     tb_model *model = boxes();
     tb_error error = {0};
     for (int overlap = 0; overlap <= 3; overlap += 3) {
         tb_state *worlds[WORLDS];
-        for (int i = 0; i < 3; i++)
-            ck_assert_int_eq(setenv(NAMES[i], i == 2 && overlap > 0 ? "3" : "0", 1), 0);
+        fix_schedule((tb_backend_schedule){.alone = 0, .overlap = overlap});
         tb_stepper *stays = resident_stepper(0);
         for (int i = 0; i < WORLDS; i++) worlds[i] = state_of(model);
         TEST_OK(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), &error);
@@ -309,14 +243,14 @@ START_TEST(a_launch_that_fails_on_its_way_is_the_loss_of_the_card)
         for (int i = 0; i < WORLDS; i++) tb_state_destroy(worlds[i]);
         tb_stepper_destroy(stays);
     }
-    for (int i = 0; i < 3; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    choose_schedule();
     tb_model_destroy(model);
 }
 END_TEST
 
 START_TEST(few_worlds_go_alone)
 {
-    const tb_gpu_settings chosen = {.alone = -1}, none = {.alone = 0}, told = {.alone = 9};
+    const tb_backend_schedule chosen = {.alone = -1}, none = {.alone = 0}, told = {.alone = 9};
     tb_gpu_launch launch = {
         .number_of_worlds = 528, .slots = 528, .steps = 500, .solver = TB_SOLVER_NUMBER_auto};
     tb_gpu_effort even = {0}, uneven = {0};
@@ -365,27 +299,10 @@ START_TEST(fast_memory_is_what_a_small_factor_needs)
 }
 END_TEST
 
-START_TEST(settings_are_numbers_of_the_environment)
-{
-    ck_assert_int_eq(tb_gpu_settings_read().overlap, -1); /* chosen */
-    ck_assert_int_eq(setenv("TRIBO_GPU_OVERLAP", "64", 1), 0);
-    ck_assert_int_eq(tb_gpu_settings_read().overlap, 64);
-    ck_assert_int_eq(setenv("TRIBO_GPU_OVERLAP", "1e3", 1), 0); /* no whole number */
-    ck_assert_int_eq(tb_gpu_settings_read().overlap, -1);
-    ck_assert_int_eq(unsetenv("TRIBO_GPU_OVERLAP"), 0);
-    ck_assert_int_eq(setenv("TRIBO_GPU_WARP", "7", 1), 0);
-    ck_assert_int_eq(tb_gpu_settings_read().warp, 2); /* the most */
-    ck_assert_int_eq(setenv("TRIBO_GPU_WARP", "-1", 1), 0);
-    ck_assert_int_eq(tb_gpu_settings_read().warp, 0);
-    ck_assert_int_eq(unsetenv("TRIBO_GPU_WARP"), 0);
-    ck_assert_int_eq(tb_gpu_settings_read().warp, 1);
-}
-END_TEST
-
 START_TEST(solves_overlap_where_there_are_many)
 {
-    const tb_gpu_settings chosen = {.overlap = -1}, told = {.overlap = 30};
-    const tb_gpu_settings none = {.overlap = 0};
+    const tb_backend_schedule chosen = {.overlap = -1}, told = {.overlap = 30};
+    const tb_backend_schedule none = {.overlap = 0};
     const tb_gpu_launch call = {
         .number_of_worlds = 8192, .slots = 8192, .steps = 500, .lanes = {8, 8, 8, 8}};
     tb_gpu_effort even = {0}, uneven = {0}, alike = {0}, unknown = {0};
@@ -447,9 +364,7 @@ END_TEST
 
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
-          a_caller_may_give_up_between_launches, a_kind_of_call_is_captured_once,
-          a_graph_does_not_outlive_its_buffers, how_a_call_is_spread_over_the_card_leaves_no_trace,
+          a_caller_may_give_up_between_launches, how_a_call_is_spread_over_the_card_leaves_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
-          fast_memory_is_what_a_small_factor_needs, settings_are_numbers_of_the_environment,
-          solves_overlap_where_there_are_many)
+          fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many)

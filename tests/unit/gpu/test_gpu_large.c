@@ -1,5 +1,5 @@
-/* Large-world mode as the backend runs it: large worlds, or any that TRIBO_GPU_FIELD chooses,
- * against the CPU; and worlds that stay on the card between calls. The tests use a card if there is
+/* Large-world mode as the backend runs it: large worlds, or smaller ones that are
+ * stepped so, against the CPU; and worlds that stay on the card between calls. The tests use a card if there is
  * one, else one that the processor plays (tests/plugin/card), with fewer balls and steps. */
 #include "card_util.h"
 
@@ -68,9 +68,10 @@ static tb_stepper *stepper_of(tb_backend_choice backend, tb_precision precision,
     return stepper;
 }
 
-static void choose_large(const char *shapes)
+/* Worlds of so many shapes or more step as large ones; after find_card. */
+static void choose_large(int32_t shapes)
 {
-    ck_assert_int_eq(setenv("TRIBO_GPU_FIELD", shapes, 1), 0);
+    fix_schedule((tb_backend_schedule){.alone = -1, .overlap = -1, .large = shapes});
 }
 
 static double difference(const tb_state *a, const tb_state *b, bool velocities)
@@ -113,7 +114,7 @@ static void agree(const char *name, tb_model *model, const char *solver, int32_t
 START_TEST(scenes_agree_with_the_cpu)
 {
     find_card();
-    choose_large("1");
+    choose_large(1);
     agree("spheres", spheres(), "sor", 1000, 1e-9);
     agree("spheres", spheres(), "jor", 200, 1e-9);
     agree("four boxes in a stack", boxes(), "sor", 200, 1e-6);
@@ -131,7 +132,7 @@ START_TEST(runs_have_the_same_bytes)
     const int32_t balls = played ? 300 : 3000, runs = played ? 2 : 10;
     tb_error error;
     tb_certificate certificate;
-    if (played) choose_large("100");
+    if (played) choose_large(100);
     tb_model *model = pile(balls, 0.5);
     for (int p = 0; p < 2; p++) {
         const tb_precision precision = p ? TB_FLOAT : TB_DOUBLE;
@@ -166,7 +167,7 @@ START_TEST(some_steps_of_a_small_pile)
 {
     enum { STEPS = 4 };
     find_card();
-    choose_large("1");
+    choose_large(1);
     tb_error error;
     tb_model *model = pile(64, 0.5);
     for (int p = 0; p < 4; p++) {
@@ -195,7 +196,7 @@ END_TEST
 START_TEST(a_large_world_that_diverges_is_frozen)
 {
     const bool played = find_card();
-    if (played) choose_large("100");
+    if (played) choose_large(100);
     tb_error error;
     tb_certificate certificates[2];
     tb_model *model = pile(played ? 216 : 2500, 0.5), *few = spheres();
@@ -222,7 +223,7 @@ START_TEST(a_large_world_follows_a_course)
 {
     enum { STEPS = 4, CHECKED = 100 };
     const bool played = find_card();
-    if (played) choose_large("100");
+    if (played) choose_large(100);
     tb_error error;
     tb_certificate certificates[STEPS];
     tb_touch touches[STEPS];
@@ -288,7 +289,7 @@ static void restore(tb_state *state, const tb_state *from)
 START_TEST(contacts_of_a_large_world_stay_on_the_card)
 {
     const bool played = find_card();
-    choose_large("100");
+    choose_large(100);
     tb_error error;
     tb_model *model = pile(216, 0.5);
     tb_state *a = state_of(model), *b = state_of(model), *fork = NULL;
@@ -301,6 +302,9 @@ START_TEST(contacts_of_a_large_world_stay_on_the_card)
     ck_assert_int_eq(after.fetches, before.fetches);
     ck_assert_int_eq(after.uploads, before.uploads);
     ck_assert_int_eq(after.moves, before.moves);
+    /* the launches of a step are captured once */
+    ck_assert_int_gt(before.captures, 0);
+    ck_assert_int_eq(after.captures, before.captures);
     /* a control block there and back with each call, and nothing else */
     ck_assert_uint_le(after.copied_bytes - before.copied_bytes, 10 * 4096);
     ck_assert_int_eq(imports(played), imported);
@@ -337,7 +341,7 @@ END_TEST
 START_TEST(room_grows_and_nothing_is_lost)
 {
     const bool played = find_card();
-    choose_large("100");
+    choose_large(100);
     tb_error error;
     tb_stepper *narrow = NULL, *wide = NULL;
     tb_step_options options = tb_step_defaults();
@@ -400,7 +404,7 @@ START_TEST(a_large_world_finds_its_model_where_it_has_moved)
 {
     play_card("16777216", NULL, NULL);
     find_card();
-    choose_large("100");
+    choose_large(100);
     tb_error error = {0};
     tb_model *model = pile(216, 0.3);
     tb_state *state = state_of(model), *alone = state_of(model);
