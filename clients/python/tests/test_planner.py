@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tribo
+from tribo import meshes
 
 HAND = tribo.Hand(models.HAND, name="hand.xml", tool_position=(0, 0, 0))
 PROTOCOL = tribo.Protocol(
@@ -50,6 +51,21 @@ def test_samples_are_free_and_repeatable(local: Any, cube: tribo.GraspObject) ->
     assert all(np.abs(p.position).max() < 0.02 for p in poses)
     with pytest.raises(tribo.InvalidArgumentError, match="axis"):
         tribo.sample_grasps(cube, HAND, 2, axis=(0, 0, 1), approach=(0, 0, 1))
+
+
+def test_samples_of_convex_parts_lie_on_the_mesh(local: Any) -> None:
+    # a plate of 10 mm, whose part is 30 mm thick on one side of it
+    corners = np.array([(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+    faces = [(1, 2, 4, 3), (5, 7, 8, 6), (1, 5, 6, 2), (3, 4, 8, 7), (1, 3, 7, 5), (2, 6, 8, 4)]
+    triangles = np.array([t for a, b, c, d in faces for t in ((a, b, c), (a, c, d))]) - 1
+    plate, part = (
+        meshes.Mesh(corners * (thickness, 0.04, 0.04), triangles) for thickness in (0.01, 0.03)
+    )
+    cut = meshes.ConvexParts(plate, (part,), protrusion=0.02, gap=0.0, digest="none")
+    poses = sampled(tribo.GraspObject(cut, mass=0.1), 8)
+    assert len(poses) == 8
+    # the pads meet the plate's faces: their middle is amid them
+    assert all(abs(p.position[0] - 0.005) < 0.004 for p in poses)
 
 
 def test_evaluate_answers_with_a_table(

@@ -19,6 +19,7 @@ from tribo.grasp_types import (
 )
 from tribo.local.library import library
 from tribo.local.model import import_options
+from tribo.meshes.convex import ConvexParts
 from tribo.requests import OVERLAPS, chosen
 from tribo.sources import Source
 
@@ -259,6 +260,9 @@ def sample_poses(
 ) -> list[GraspPose]:
     """Antipodal grasps: pairs of surface points that lie in each other's friction cones.
 
+    The points of `tribo.meshes.ConvexParts` are those of the mesh that was cut: its parts may be
+    thicker than its walls.
+
     Args:
         target: the object; its friction is the cones'.
         hand: its opening, open and closed, limits the pairs where it is known.
@@ -278,6 +282,8 @@ def sample_poses(
         target.source, target.name, "object.obj", density=target.density, fixed_base=False
     )
     request = _request(target, scene, model)
+    cut = target.source.mesh if isinstance(target.source, ConvexParts) else None
+    surface = _Scene(cut, "", "object.obj", fixed_base=False) if cut is not None else scene
     sampling = lib.ffi.new("tb_grasp_sampling *", lib.call.tb_grasp_sampling_defaults())
     sampling.count = min(count * CANDIDATES, MOST_CANDIDATES) if free else count
     sampling.seed = seed
@@ -298,7 +304,7 @@ def sample_poses(
     most = min(count * CANDIDATES_FOR_ONE, MOST_CANDIDATES)
     while True:
         poses = lib.ffi.new("tb_grasp_pose[]", sampling.count)
-        lib.check(lib.call.tb_grasp_sample(scene.pointer, sampling, poses, found, error), error)
+        lib.check(lib.call.tb_grasp_sample(surface.pointer, sampling, poses, found, error), error)
         kept = list(range(found[0]))
         if free and found[0]:
             kept = _free(request, poses, found[0], count)
