@@ -7,7 +7,7 @@ MuJoCo 4.0 loads and that has a body:
   numbers  dofs, total mass, mass matrix and smooth acceleration at qpos0 and at up to three
            keyframes, to 1e-6 (relative), or a difference that solver/model/README.md documents
   steps    500 from qpos0 and from up to three keyframes: verdict, iterations, energy
-  time     processor time of a step beside mj_step's, one thread each
+  time     processor time of a step beside mj_step's, one thread each, neither with energies
 A model has a few seconds; the whole has --minutes. Results are kept beside the corpus for the build
 that made them, so that another run goes on where this one stopped. BOUNDS alone decides whether the
 script fails.

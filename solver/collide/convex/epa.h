@@ -27,9 +27,10 @@ typedef struct tb_epa {
     tb_vertex vertices[TB_EPA_VERTICES];
     tb_epa_face faces[TB_EPA_FACES];
     int number_of_vertices, number_of_faces; /* faces: highest in use + 1 */
-    /* during growth: the rim's edges, and the faces that see the new vertex */
+    int nearest; /* face of least height, which bounds the depth from below */
+    /* during growth: the rim's edges, and the free places among the faces, ascending */
     int16_t from[TB_EPA_EDGES], to[TB_EPA_EDGES];
-    uint8_t seen[TB_EPA_FACES];
+    uint8_t places[TB_EPA_FACES];
 } tb_epa;
 
 /* returns 3: vertices[0..3] is a tetrahedron; less: the obstacle is flat, a line or a point */
@@ -109,55 +110,69 @@ TB_FN_LARGE void tb_epa_face_set(tb_epa *e, int face, int v0, int v1, int v2)
     if (face >= e->number_of_faces) e->number_of_faces = face + 1;
 }
 
-/* the face that bounds the depth from below */
-TB_FN int tb_epa_nearest(const tb_epa *e)
+/* Makes a face the nearest one if it is; of equally near faces the first one is. */
+TB_FN void tb_epa_compare(tb_epa *e, int face)
 {
-    int best = -1;
-    for (int f = 0; f < e->number_of_faces; f++)
-        if (e->faces[f].v[0] >= 0 && (best < 0 || e->faces[f].height < e->faces[best].height))
-            best = f;
-    return best;
+    const tb_real height = e->faces[face].height;
+    const tb_real least = e->nearest < 0 ? height : e->faces[e->nearest].height;
+    if (e->nearest < 0 || height < least || (height == least && face < e->nearest))
+        e->nearest = face;
 }
 
-/* Replaces the faces that see vertex `apex`, `seed` among them, by the cone over their rim.
- * 0: no memory left. */
-TB_FN_LARGE int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
+/* Removes the faces that see vertex `apex` and the nearest face: their rim becomes the edges, their
+ * places are free, and the nearest face is one of those that stay (-1: none does). Returns the
+ * number of free places, -1: no memory left for edges. One pass over the faces, since there are many
+ * of them and few change. */
+TB_FN int tb_epa_open(tb_epa *e, int apex, tb_real noise, int *edges)
 {
     int16_t *from = e->from, *to = e->to;
-    uint8_t *seen = e->seen;
-    int edges = 0, removed = 0;
+    int count = 0, places = 0, nearest = -1;
+    tb_real least = TB_REAL_MAX;
     const tb_vec3 w = e->vertices[apex].w;
     for (int f = 0; f < e->number_of_faces; f++) {
-        const tb_epa_face *face = &e->faces[f];
-        seen[f] =
-            face->v[0] >= 0 && (f == seed || tb_v3_dot(face->normal, w) > face->height + noise);
-        if (!seen[f]) continue;
-        removed++;
+        tb_epa_face *face = &e->faces[f];
+        if (face->v[0] < 0) {
+            e->places[places++] = (uint8_t)f;
+            continue;
+        }
+        if (f != e->nearest && !(tb_v3_dot(face->normal, w) > face->height + noise)) {
+            if (nearest < 0 || face->height < least) nearest = f, least = face->height;
+            continue;
+        }
         for (int k = 0; k < 3; k++) {
             const int16_t i = face->v[k], j = face->v[k == 2 ? 0 : k + 1];
             int twin = 0; /* an edge met from both sides is inside the hole */
-            while (twin < edges && !(from[twin] == j && to[twin] == i)) twin++;
-            if (twin < edges) {
-                edges--;
-                from[twin] = from[edges];
-                to[twin] = to[edges];
-            } else if (edges < TB_EPA_EDGES) {
-                from[edges] = i;
-                to[edges++] = j;
+            while (twin < count && !(from[twin] == j && to[twin] == i)) twin++;
+            if (twin < count) {
+                count--;
+                from[twin] = from[count];
+                to[twin] = to[count];
+            } else if (count < TB_EPA_EDGES) {
+                from[count] = i;
+                to[count++] = j;
             } else {
-                return 0;
+                return -1;
             }
         }
+        face->v[0] = -1;
+        e->places[places++] = (uint8_t)f;
     }
-    int unused = TB_EPA_FACES - e->number_of_faces;
-    for (int f = 0; f < e->number_of_faces; f++) unused += e->faces[f].v[0] < 0;
-    if (edges < 3 || unused + removed < edges) return 0;
-    for (int f = 0; f < e->number_of_faces; f++)
-        if (seen[f]) e->faces[f].v[0] = -1;
-    int slot = 0;
+    e->nearest = nearest;
+    *edges = count;
+    return places;
+}
+
+/* Replaces the faces that see vertex `apex`, the nearest one among them, by the cone over their rim.
+ * 0: no memory left, and the polytope is open. */
+TB_FN_LARGE int tb_epa_grow(tb_epa *e, int apex, tb_real noise)
+{
+    int edges = 0;
+    const int places = tb_epa_open(e, apex, noise, &edges);
+    if (places < 0 || edges < 3 || TB_EPA_FACES - e->number_of_faces + places < edges) return 0;
     for (int k = 0; k < edges; k++) {
-        while (slot < e->number_of_faces && e->faces[slot].v[0] >= 0) slot++;
-        tb_epa_face_set(e, slot, from[k], to[k], apex);
+        const int place = k < places ? e->places[k] : e->number_of_faces;
+        tb_epa_face_set(e, place, e->from[k], e->to[k], apex);
+        tb_epa_compare(e, place);
     }
     return 1;
 }
@@ -209,6 +224,8 @@ TB_FN void tb_epa_set_tetrahedron(tb_epa *e)
     tb_epa_face_set(e, 1, 0, i2, 3);
     tb_epa_face_set(e, 2, i2, i1, 3);
     tb_epa_face_set(e, 3, i1, 0, 3);
+    e->nearest = -1;
+    for (int f = 0; f < 4; f++) tb_epa_compare(e, f);
 }
 
 /* Grows the polytope until the support plane of a face is within the tolerance; *best is the face
@@ -218,10 +235,9 @@ TB_FN bool tb_epa_expand(tb_core *a, tb_core *b, tb_real scale, tb_epa *e, tb_ep
     const int curved = tb_core_curved(a) || tb_core_curved(b);
     const tb_real tolerance = (curved ? TB_COLLIDE_ROUND : TB_COLLIDE_NOISE * 4) * scale;
     tb_real reach = TB_REAL_MAX;
-    *best = e->faces[tb_epa_nearest(e)];
+    *best = e->faces[e->nearest];
     for (;;) {
-        const int face = tb_epa_nearest(e);
-        const tb_epa_face *f = &e->faces[face];
+        const tb_epa_face *f = &e->faces[e->nearest];
         if (f->height == TB_REAL_MAX) return false;
         const tb_vertex w = tb_cso_support(a, b, f->normal);
         const tb_real support = tb_v3_dot(f->normal, w.w);
@@ -231,7 +247,7 @@ TB_FN bool tb_epa_expand(tb_core *a, tb_core *b, tb_real scale, tb_epa *e, tb_ep
         if (converged) return true;
         if (e->number_of_vertices >= TB_EPA_VERTICES) return false;
         e->vertices[e->number_of_vertices] = w;
-        if (!tb_epa_grow(e, face, e->number_of_vertices, TB_COLLIDE_NOISE * scale)) return false;
+        if (!tb_epa_grow(e, e->number_of_vertices, TB_COLLIDE_NOISE * scale)) return false;
         e->number_of_vertices++;
     }
 }

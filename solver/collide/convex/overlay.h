@@ -71,13 +71,13 @@ TB_FN tb_real tb_patch_size(const tb_patch *p)
 TB_FN_LARGE void tb_overlay_polygons(tb_overlay *o, const tb_patch *ref, int ref_is_b,
                                      const tb_patch *inc)
 {
-    tb_clip_point buffer[2][TB_CLIP_POINTS];
+    tb_clip_ring ring;
     tb_vec3 t1, t2;
     const tb_vec3 out = ref_is_b ? tb_v3_negate(o->normal) : o->normal;
     const tb_vec3 origin = ref->p[0];
     tb_v3_tangents(out, &t1, &t2);
     for (int k = 0; k < inc->count; k++) {
-        tb_clip_point *c = &buffer[0][k];
+        tb_clip_point *c = &ring.points[k];
         const tb_vec3 d = tb_v3_sub(inc->p[k], origin);
         c->u = tb_v3_dot(d, t1);
         c->v = tb_v3_dot(d, t2);
@@ -88,16 +88,14 @@ TB_FN_LARGE void tb_overlay_polygons(tb_overlay *o, const tb_patch *ref, int ref
         c->cut = 0;
     }
     const tb_real slack = TB_COLLIDE_FLAT * tb_patch_size(ref);
-    int count = inc->count, at = 0;
-    for (int k = 0; k < ref->count && count > 0; k++) {
+    tb_clip_ring_close(&ring, inc->count);
+    for (int k = 0; k < ref->count && ring.count > 0; k++) {
         tb_clip_side side;
         if (!tb_overlay_side(ref, k, origin, t1, t2, 1, &side)) continue;
-        count = tb_clip_by_side(buffer[at], count, &side, inc->face, slack, buffer[1 - at],
-                                TB_CLIP_POINTS);
-        at = 1 - at;
+        tb_clip_ring_cut(&ring, &side, inc->face, slack);
     }
-    for (int k = 0; k < count; k++) {
-        const tb_clip_point *c = &buffer[at][k];
+    for (int k = 0, place = ring.first; k < ring.count; k++, place = ring.next[place]) {
+        const tb_clip_point *c = &ring.points[place];
         const tb_vec3 foot = tb_v3_add_scaled(tb_v3_add_scaled(origin, t1, c->u), t2, c->v);
         tb_overlay_add(o, foot, ref_is_b, c->height, c->reference, c->incident);
     }

@@ -261,10 +261,12 @@ TB_STATIC bool least_impulses(const tb_real *x, int32_t n, tb_real ridge, tb_rea
 }
 
 /* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows. Zero where that
- * has no answer. */
-TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real ridge, tb_real **motion)
+ * has no answer. *left: the largest that it leaves of x, to first order; 0 without an answer. */
+TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real ridge, tb_real **motion,
+                                 tb_real *left)
 {
-    const tb_problem problem = tb_world_problem(w);
+    tb_problem problem = tb_world_problem(w);
+    problem.c = x;
     const int32_t n = w->number_of_rows, dofs = w->model->number_of_dofs;
     tb_real *g = TB_ARENA_ARRAY(w->arena, tb_real, (size_t)n * (size_t)n);
     tb_real *mu = TB_ARENA_ARRAY(w->arena, tb_real, n);
@@ -272,12 +274,14 @@ TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real ridge, t
     tb_real *s = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
     double *velocities = TB_ARENA_ARRAY(w->arena, double, dofs);
     *motion = s;
+    *left = 0;
     if (!g || !mu || !xi || !s || !velocities) return TB_RESOURCE_EXHAUSTED;
     if (tb_problem_delassus(&problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     const bool solved = TB_LEADER && least_impulses(x, n, ridge, g, mu);
     tb_team_sync();
     if (!tb_team_any(solved)) return TB_OK;
     tb_problem_apply(&problem, mu, s, xi);
+    for (int32_t r = 0; r < n; r++) *left = tb_max(*left, tb_abs(xi[r]));
     TB_EACH (i, dofs) velocities[i] = (double)s[i];
     tb_team_sync();
     tb_dynamics_unwhiten(&w->dynamics, velocities);
@@ -294,13 +298,13 @@ TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u)
 {
     tb_world *w = world;
     closure c;
-    tb_real *motion = NULL;
+    tb_real *motion = NULL, left;
     if (!take_closure(w, &c) || assemble_equalities(w, w->q, u, &c) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
     TB_EACH (r, w->number_of_rows) c.velocities[r] += c.biases[r];
     tb_team_sync();
     if (w->number_of_rows > 0) {
-        if (least_motion(w, c.velocities, ROUNDING_RIDGE, &motion) != TB_OK)
+        if (least_motion(w, c.velocities, ROUNDING_RIDGE, &motion, &left) != TB_OK)
             return TB_RESOURCE_EXHAUSTED;
         TB_EACH (i, w->model->number_of_dofs) u[i] += motion[i];
         tb_team_sync();
@@ -335,19 +339,26 @@ TB_STATIC tb_status look_at_loops(tb_world *w, const tb_real *q, bool placed, cl
     return assemble_equalities(w, q, w->u_end, c);
 }
 
-/* Newton steps on the errors, as long as each halves them: a loop may not close at all. */
+/* Share of an error above which a motion that leaves it is not worth while. */
+#define HARDLY_CLOSED ((tb_real)0.9)
+
+/* Newton steps on the errors, as long as each halves them: a loop may not close at all. Rows that
+ * contradict one another, as those of axes that miss each other by 10 nm, keep an error that no
+ * motion takes away, and the step to first order shows it before anything moves. */
 TB_STATIC tb_status project_positions(tb_world *w, tb_real *q, closure *c)
 {
     const int32_t coordinates = w->model->number_of_coordinates;
-    tb_real *motion = NULL, *before = TB_ARENA_ARRAY(w->arena, tb_real, coordinates);
+    tb_real *motion = NULL, left, *before = TB_ARENA_ARRAY(w->arena, tb_real, coordinates);
     if (!before) return TB_RESOURCE_EXHAUSTED;
     tb_real ridge = ROUNDING_RIDGE;
     for (int step = 0; step < PROJECTION_STEPS; step++) {
         if (c->largest <= TB_R(w->options->closure_tolerance)) return TB_OK;
         const tb_real last = c->largest;
+        if (least_motion(w, c->errors, ridge, &motion, &left) != TB_OK)
+            return TB_RESOURCE_EXHAUSTED;
+        if (left > HARDLY_CLOSED * last) return TB_OK;
         tb_team_copy(before, q, (size_t)coordinates * sizeof *q);
         tb_team_sync();
-        if (least_motion(w, c->errors, ridge, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         tb_dynamics_integrate(w->model, motion, 1, q);
         if (look_at_loops(w, q, false, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         if (c->largest <= TB_R(0.5) * last) continue;
@@ -366,7 +377,7 @@ TB_STATIC tb_status project_positions(tb_world *w, tb_real *q, closure *c)
 TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, bool placed, tb_recovered *recovered,
                                 double *closure_error)
 {
-    tb_real *motion = NULL;
+    tb_real *motion = NULL, left;
     closure c;
     if (!take_closure(w, &c) || look_at_loops(w, q, placed, &c) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
@@ -378,7 +389,7 @@ TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, bool placed, tb_recover
     if (TB_LEADER) find_open_loops(w, &c, recovered);
     tb_team_sync();
     if (w->theta == 1) return TB_OK;
-    if (least_motion(w, c.velocities, ROUNDING_RIDGE, &motion) != TB_OK)
+    if (least_motion(w, c.velocities, ROUNDING_RIDGE, &motion, &left) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
     TB_EACH (i, w->model->number_of_dofs) w->u_end[i] += motion[i];
     tb_team_sync();

@@ -3,6 +3,7 @@
  * A separation along any direction is a lower bound of the signed distance, two points an upper
  * bound: where a result has both, the result is exact. In penetration the bound
  * is searched by many directions. test_collide_convex_f32.c compiles this again in float. */
+#include "collide/convex/clip.h"
 #include "convex_util.h"
 
 /* exact: closed forms, GJK and EPA on flat shapes; smooth: curved shapes; tie: where a face's
@@ -599,10 +600,64 @@ START_TEST(boxes_hold_their_shapes)
 }
 END_TEST
 
-TEST_MAIN(distances_are_exact_by_both_bounds, manifolds_agree_with_the_distance,
-          swapping_the_shapes_mirrors_the_contacts, scale_and_motion_change_nothing_else,
-          canonical_pairs_have_the_manifolds_of_a_textbook, a_sphere_knows_inside_from_outside,
-          features_and_normals_survive_rounding,
+/* Corners of a convex polygon around a circle, counter-clockwise, with an edge's feature each. */
+static void round_polygon(tb_random *random, int corners, tb_clip_point *points)
+{
+    const double radius = tb_random_between(random, 0.5, 1.5);
+    const double x = tb_random_between(random, -1, 1), y = tb_random_between(random, -1, 1);
+    for (int k = 0; k < corners; k++) {
+        const double angle = 2 * M_PI * (k + tb_random_between(random, 0, 0.4)) / corners;
+        const uint32_t next = (uint32_t)(k + 1 < corners ? k + 1 : 0);
+        points[k] = (tb_clip_point){.u = TB_R(x + radius * cos(angle)),
+                                    .v = TB_R(y + radius * sin(angle)),
+                                    .height = TB_R(tb_random_between(random, -1, 1)),
+                                    .reference = 1,
+                                    .incident = TB_FEATURE_VERTEX | (uint32_t)k,
+                                    .edge = tb_feature_edge((uint32_t)k, next)};
+    }
+}
+
+/* A ring of many corners is cut into the corners, and their order, that a copy at each side gives. */
+START_TEST(a_ring_is_cut_as_a_copied_polygon)
+{
+    tb_random random = tb_random_stream(23, 0);
+    int left_whole = 0, empty = 0, cut = 0;
+    for (int i = 0; i < POSES; i++) {
+        const int corners = 3 + (int)tb_random_between(&random, 0, TB_CLIP_FACE - 2.01);
+        const int sides = 3 + (int)tb_random_between(&random, 0, TB_CLIP_FACE - 2.01);
+        tb_clip_point reference[TB_CLIP_FACE], copies[2][TB_CLIP_POINTS];
+        tb_clip_ring ring;
+        round_polygon(&random, sides, reference);
+        round_polygon(&random, corners, copies[0]);
+        memcpy(ring.points, copies[0], (size_t)corners * sizeof *copies[0]);
+        tb_clip_ring_close(&ring, corners);
+        int count = corners, at = 0;
+        for (int k = 0; k < sides; k++) {
+            const tb_clip_point *p = &reference[k], *q = &reference[k + 1 < sides ? k + 1 : 0];
+            const tb_real u = q->u - p->u, v = q->v - p->v, length = tb_sqrt(u * u + v * v);
+            tb_clip_side side = {.nu = v / length, .nv = -u / length};
+            side.d = side.nu * p->u + side.nv * p->v;
+            side.edge = p->edge;
+            count = tb_clip_by_side(copies[at], count, &side, 7, TB_R(1e-6), copies[1 - at],
+                                    TB_CLIP_POINTS);
+            at = 1 - at;
+            tb_clip_ring_cut(&ring, &side, 7, TB_R(1e-6));
+            ck_assert_int_eq(ring.count, count);
+        }
+        for (int k = 0, place = ring.first; k < count; k++, place = ring.next[place])
+            ck_assert_mem_eq(&ring.points[place], &copies[at][k], sizeof copies[at][k]);
+        left_whole += count == corners;
+        empty += count == 0;
+        cut += count > 0 && count != corners;
+    }
+    ck_assert(empty > 10 && cut > 100 && left_whole > 0);
+}
+END_TEST
+
+TEST_MAIN(a_ring_is_cut_as_a_copied_polygon, distances_are_exact_by_both_bounds,
+          manifolds_agree_with_the_distance, swapping_the_shapes_mirrors_the_contacts,
+          scale_and_motion_change_nothing_else, canonical_pairs_have_the_manifolds_of_a_textbook,
+          a_sphere_knows_inside_from_outside, features_and_normals_survive_rounding,
           a_box_coming_down_keeps_its_contacts_through_touching,
           coincident_shapes_get_a_fallback_normal, no_pair_of_odd_shapes_gives_nonsense,
           a_triangle_is_a_flat_hull, boxes_hold_their_shapes)
