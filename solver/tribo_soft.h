@@ -33,6 +33,7 @@ typedef struct tb_soft_program_counts {
     int32_t warm;      /* active constraints that the first working set had */
     int32_t active;    /* constraints active at the solution */
     double residual;   /* largest relative KKT residual */
+    double bytes;      /* that H, its factors and the solves with them move at least; sum */
     double factor_seconds, solve_seconds, seconds;
 } tb_soft_program_counts;
 
@@ -61,6 +62,7 @@ typedef struct tb_soft_certificate {
     double penetration; /* m, deepest at cells in contact */
     /* m/s: largest error of the programs' predicted velocity of a touched rigid body */
     double prediction_error;
+    double bytes; /* that the steps move at least: fields, search for contacts, programs; sum */
 } tb_soft_certificate;
 
 typedef struct tb_soft_world tb_soft_world;

@@ -4,6 +4,7 @@
 
 #include "grid/grid.h"
 #include "grid/nodes/clamps.h"
+#include "grid/nodes/links.h"
 #include "grid/nodes/motion.h"
 
 /* A rigid body that soft ones touch. Twists: velocity of the centre of mass, angular velocity, world
@@ -144,8 +145,7 @@ void tb_soft_partners_begin(tb_soft_world *w, double dt);
 void tb_soft_partners_end(tb_soft_world *w, double dt);
 void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const double point[3],
                                double velocity[3]);
-/* The rows of a contact's b side in the three components y of a half: y-row = map direction. */
-void tb_soft_rigid_map(const tb_soft_rigid *rigid, const double point[3], int half, double map[9]);
+
 /* An impulse (N s) at a point. */
 void tb_soft_rigid_push(tb_soft_rigid *rigid, const double point[3], const double push[3]);
 /* Whether a shape of the body may touch a soft body within dt. */

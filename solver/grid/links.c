@@ -4,15 +4,9 @@
 
 #include "grid/programs.h"
 
-/* Relative to the sum of a contact's three diagonal entries (normal and tangents), added to each of
- * its entries: neighbours with almost equal constraints, and bodies that a joint or a clamp leaves few
- * ways to move, leave H definite only up to rounding. */
-static const double SHIFT = 1e-10;
-/* Relative to the same sum: an entry below it is that of a direction in which nothing can move. */
+/* Relative to the sum of a contact's three diagonal entries (normal and tangents): an entry below it is
+ * that of a direction in which nothing can move. */
 static const double IMMOVABLE = 1e-12;
-
-/* of a contact: eight nodes on each side, or eight and two halves of a rigid body */
-enum { MOST_ENTRIES = 16 };
 
 static int by_place(const void *a, const void *b)
 {
@@ -30,7 +24,7 @@ static int32_t list_rigid(tb_soft_world *w, tb_soft_links *l, int32_t i, int32_t
     if (rigid < 0 || !w->rigid[rigid].moves) return n;
     for (int half = 0; half < 2; half++) {
         double *map = l->maps + 9 * (2 * (size_t)i + (size_t)half);
-        tb_soft_rigid_map(w->rigid + rigid, c->point, half, map);
+        tb_soft_rigid_map(w->rigid[rigid].root, w->rigid[rigid].centre, c->point, half, map);
         l->entries[n++] = (tb_soft_entry){
             (uint64_t)bodies * w->nodes + (uint64_t)(2 * rigid + half), i, 0, 1, map};
     }
@@ -64,7 +58,7 @@ tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_
                              tb_soft_links *l, tb_error *error)
 {
     *l = (tb_soft_links){.contacts = contacts, .count = count};
-    const size_t most = MOST_ENTRIES * (size_t)count;
+    const size_t most = TB_SOFT_MOST_ENTRIES * (size_t)count;
     l->entries = TB_ARENA_ARRAY(&w->step, tb_soft_entry, most);
     l->first = TB_ARENA_ARRAY(&w->step, int32_t, most + 1);
     l->inverse_mass = TB_ARENA_ARRAY(&w->step, double, most);
@@ -98,21 +92,10 @@ tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_
     return TB_OK;
 }
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-/* The normal (0) or a tangent of a contact. */
-static const double *direction_of(const tb_soft_contact *c, int which)
-{
-    return which == 0 ? c->normal : c->tangent[which - 1];
-}
-
-/* Its row in the components of an entry's place. */
+/* The row of a normal (0) or a tangent in the components of an entry's place. */
 static void row_of(const tb_soft_links *l, const tb_soft_entry *e, int which, double row[3])
 {
-    tb_soft_entry_row(e, direction_of(l->contacts + e->contact, which), row);
+    tb_soft_entry_row(e, tb_soft_direction(l->contacts + e->contact, which), row);
 }
 
 void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *l, double *slip)
@@ -124,7 +107,7 @@ void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *l, double *
         for (int k = 0; k < 3; k++) {
             double row[3];
             row_of(l, entry, k, row);
-            slip[3 * entry->contact + k] += dot(row, l->velocity[entry->place]);
+            slip[3 * entry->contact + k] += tb_soft_dot(row, l->velocity[entry->place]);
         }
     }
     for (int32_t i = 0; i < l->count; i++) {
@@ -138,13 +121,14 @@ void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *l, double *
                 const double weight = side == 0 ? c->weights[0][k] : -c->weights[1][k];
                 if (w->fields[who].held[node] == 0) continue;
                 for (int d = 0; d < 3; d++)
-                    slip[3 * i + d] +=
-                        weight * dot(direction_of(c, d), w->fields[who].v + 3 * (size_t)node);
+                    slip[3 * i + d] += weight * tb_soft_dot(tb_soft_direction(c, d),
+                                                            w->fields[who].v + 3 * (size_t)node);
             }
         }
         if (c->b < bodies) continue;
         tb_soft_obstacle_velocity(w, c->b - bodies, c->point, velocity);
-        for (int k = 0; k < 3; k++) slip[3 * i + k] -= dot(direction_of(c, k), velocity);
+        for (int k = 0; k < 3; k++)
+            slip[3 * i + k] -= tb_soft_dot(tb_soft_direction(c, k), velocity);
     }
 }
 
@@ -172,7 +156,7 @@ void tb_soft_links_respond(const tb_soft_links *l, const double *impulse, double
             double row[3];
             row_of(l, entry, k, row);
             slip[3 * entry->contact + k] +=
-                l->inverse_mass[entry->place] * dot(row, impulse + 3 * entry->place);
+                l->inverse_mass[entry->place] * tb_soft_dot(row, impulse + 3 * entry->place);
         }
     }
 }
@@ -196,7 +180,8 @@ void tb_soft_links_mobility(const tb_soft_links *l, double *mobility)
         for (int k = 0; k < 3; k++) {
             double row[3];
             row_of(l, entry, k, row);
-            mobility[3 * entry->contact + k] += l->inverse_mass[entry->place] * dot(row, row);
+            mobility[3 * entry->contact + k] +=
+                l->inverse_mass[entry->place] * tb_soft_dot(row, row);
         }
     }
 }
@@ -221,17 +206,13 @@ static void add_pair(const tb_soft_links *l, const tb_soft_entry *x, const tb_so
             const int32_t j = columns * number[y->contact] + q;
             if (i < j) continue;
             band[(size_t)(i - j) + (size_t)j * (size_t)(half_bandwidth + 1)] +=
-                l->inverse_mass[x->place] * dot(rows[p], others[q]);
+                l->inverse_mass[x->place] * tb_soft_dot(rows[p], others[q]);
         }
 }
 
-tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *l, const int32_t *number,
-                                int32_t columns, int32_t *half_bandwidth, double **band,
-                                tb_error *error)
+int32_t tb_soft_links_half_bandwidth(const tb_soft_links *l, const int32_t *number, int32_t columns)
 {
-    int32_t reach = 0, n = 0;
-    for (int32_t i = 0; i < l->count; i++)
-        if (number[i] >= 0) n = columns * (number[i] + 1);
+    int32_t reach = 0;
     for (int32_t d = 0; d < l->places; d++) {
         int32_t least = INT32_MAX, most = -1;
         for (int32_t e = l->first[d]; e < l->first[d + 1]; e++) {
@@ -242,8 +223,17 @@ tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *l, const 
         }
         if (most >= 0 && most - least > reach) reach = most - least;
     }
-    const int32_t rho = columns * (reach + 1) - 1;
-    *half_bandwidth = rho;
+    return columns * (reach + 1) - 1;
+}
+
+tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *l, const int32_t *number,
+                                int32_t columns, int32_t half_bandwidth, double **band,
+                                tb_error *error)
+{
+    const int32_t rho = half_bandwidth;
+    int32_t n = 0;
+    for (int32_t i = 0; i < l->count; i++)
+        if (number[i] >= 0) n = columns * (number[i] + 1);
     *band = TB_ARENA_ZEROED(&w->step, double, (size_t)n *(size_t)(rho + 1));
     if (*band == NULL)
         return tb_fail_memory(error, (size_t)n * (size_t)(rho + 1) * sizeof(double),
@@ -260,7 +250,7 @@ tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *l, const 
         const double *m = mobility + 3 * i;
         for (int32_t k = 0; k < columns && number[i] >= 0; k++)
             (*band)[(size_t)(columns * number[i] + k) * (size_t)(rho + 1)] +=
-                SHIFT * (m[0] + m[1] + m[2]);
+                TB_SOFT_SHIFT * (m[0] + m[1] + m[2]);
     }
     return TB_OK;
 }

@@ -112,22 +112,6 @@ void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const d
                 tb_v3_add(tb_v3_load(r->twist), tb_v3_cross(tb_v3_load(r->twist + 3), arm)));
 }
 
-void tb_soft_rigid_map(const tb_soft_rigid *r, const double point[3], int half, double map[9])
-{
-    const tb_vec3 arm = tb_v3_sub(tb_v3_load(point), r->centre);
-    /* column a: L' (e_a, arm x e_a), components 3 half to 3 half + 2; negative: the body is side b */
-    for (int a = 0; a < 3; a++) {
-        const tb_vec3 axis = tb_v3(a == 0, a == 1, a == 2);
-        double wrench[6];
-        tb_v3_store(wrench, axis);
-        tb_v3_store(wrench + 3, tb_v3_cross(arm, axis));
-        for (int k = 0; k < 3; k++) {
-            map[3 * k + a] = 0;
-            for (int i = 0; i < 6; i++) map[3 * k + a] -= r->root[6 * i + 3 * half + k] * wrench[i];
-        }
-    }
-}
-
 void tb_soft_rigid_push(tb_soft_rigid *r, const double point[3], const double push[3])
 {
     const tb_vec3 p = tb_v3_load(push), arm = tb_v3_sub(tb_v3_load(point), r->centre);

@@ -39,6 +39,8 @@ static const double MOST_PUSHED_ENERGY = 1e-3;
 /* One of the two programs. */
 typedef struct program {
     tb_qp_program qp;
+    const int32_t *number; /* contacts: place in the program or -1 */
+    int32_t columns;       /* of a contact */
     tb_qp_options options;
     tb_qp_solver *solver; /* where the options ask for it; NULL: a card does not take the program */
     tb_qp_solver *processor; /* what a card leaves; NULL: nothing yet */
@@ -76,10 +78,24 @@ static bool is_open(const program *q)
     return q->solver != NULL || q->processor != NULL;
 }
 
+/* H in the host's memory. */
+static tb_status make_hessian(projections *p, program *q)
+{
+    double *band = NULL;
+    const tb_status status = tb_soft_links_hessian(p->w, &p->links, q->number, q->columns,
+                                                   q->qp.half_bandwidth, &band, p->error);
+    q->qp.hessian = band;
+    return status;
+}
+
 static tb_status open_on_processor(projections *p, program *q)
 {
     tb_qp_options options = q->options;
     options.backend = TB_BACKEND_CPU;
+    if (q->qp.hessian == NULL) {
+        const tb_status status = make_hessian(p, q);
+        if (status != TB_OK) return status;
+    }
     return tb_qp_solver_open(&q->qp, &options, &q->processor, p->error);
 }
 
@@ -90,11 +106,8 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     const bool facets = columns == 2;
     const int32_t rows = facets ? 2 * n : n, entries = facets ? 2 * rows : rows;
     tb_soft_program_counts *counts = q->counts;
-    double *band;
-    *q = (program){.counts = counts, .options = tb_qp_defaults()};
-    tb_status status = tb_soft_links_hessian(p->w, &p->links, number, columns,
-                                             &q->qp.half_bandwidth, &band, p->error);
-    if (status != TB_OK) return status;
+    *q = (program){
+        .counts = counts, .number = number, .columns = columns, .options = tb_qp_defaults()};
     int32_t *start = TB_ARENA_ARRAY(arena, int32_t, rows + 1);
     int32_t *column = TB_ARENA_ARRAY(arena, int32_t, entries);
     double *value = TB_ARENA_ARRAY(arena, double, entries);
@@ -122,19 +135,42 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     }
     start[rows] = entries;
     q->qp =
-        (tb_qp_program){n, q->qp.half_bandwidth, band, q->f, rows, 0, start, column, value, q->b};
+        (tb_qp_program){.n = n,
+                        .half_bandwidth = tb_soft_links_half_bandwidth(&p->links, number, columns),
+                        .f = q->f,
+                        .constraints = rows,
+                        .row_start = start,
+                        .column = column,
+                        .value = value,
+                        .b = q->b};
     q->options.method = p->w->scene.options.contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
     q->options.backend = p->w->scene.options.programs;
     q->options.tolerance = PROGRAM_TOLERANCE;
     q->options.maximum_solves = p->w->scene.options.maximum_solves;
     counts->variables = n > counts->variables ? n : counts->variables;
+    counts->bytes += (double)sizeof(double) * n * (q->qp.half_bandwidth + 1); /* H is written */
     if (q->qp.half_bandwidth > counts->half_bandwidth)
         counts->half_bandwidth = q->qp.half_bandwidth;
-    status = tb_qp_solver_open(&q->qp, &q->options, &q->solver, p->error);
+    tb_status status = TB_OK;
+    if (on_card(q) && p->w->card != NULL) {
+        tb_qp_card_program card = {.program = q->qp};
+        status = tb_soft_card_make_hessian(p->w, p->links.contacts, p->links.count, number, columns,
+                                           &card, NULL, p->error);
+        if (status == TB_OK)
+            status = tb_qp_solver_open_on_card(&card, &q->options, &q->solver, p->error);
+    } else {
+        status = make_hessian(p, q);
+        if (status == TB_OK) status = tb_qp_solver_open(&q->qp, &q->options, &q->solver, p->error);
+    }
     /* a program that is too large for the card is the processor's */
     if (on_card(q) && (status == TB_UNSUPPORTED || status == TB_RESOURCE_EXHAUSTED))
         return open_on_processor(p, q);
     return status;
+}
+
+static double band_bytes(const program *q)
+{
+    return (double)sizeof(double) * q->qp.n * (q->qp.half_bandwidth + 1);
 }
 
 static void count_solve(program *q, const tb_qp_result *r)
@@ -144,6 +180,8 @@ static void count_solve(program *q, const tb_qp_result *r)
     c->solves += r->solves;
     c->factorizations += r->factorizations;
     c->resets += r->resets;
+    /* a factorization reads H and writes its factor, a solve reads the factor twice */
+    c->bytes += 2 * band_bytes(q) * (r->factorizations + r->solves);
     c->factor_seconds += r->factor_seconds;
     c->solve_seconds += r->solve_seconds;
     c->seconds += r->seconds;

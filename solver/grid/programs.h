@@ -18,12 +18,7 @@ typedef struct tb_soft_entry {
 static inline void tb_soft_entry_row(const tb_soft_entry *e, const double direction[3],
                                      double row[3])
 {
-    for (int k = 0; k < 3; k++) {
-        row[k] = e->weight * direction[k];
-        if (e->map != NULL)
-            row[k] = e->map[3 * k] * direction[0] + e->map[3 * k + 1] * direction[1] +
-                     e->map[3 * k + 2] * direction[2];
-    }
+    tb_soft_row(e->weight, e->map, direction, row);
 }
 
 /* Nodes of bodies that contacts move, and then halves of rigid bodies. Clamped nodes and walls are
@@ -67,10 +62,13 @@ bool tb_soft_can_move(const double mobility[3]);
 tb_status tb_soft_links_sweep(tb_soft_world *w, const tb_soft_links *links, const double *base,
                               const double *gap_velocity, tb_error *error);
 
+/* Half-bandwidth of H below. */
+int32_t tb_soft_links_half_bandwidth(const tb_soft_links *links, const int32_t *number,
+                                     int32_t columns);
 /* H = J' M^-1 J (columns 1: normals) or T' M^-1 T (2: tangents) of the contacts with number[i] >= 0,
  * in that order, as LAPACK's lower band, from the arena. */
 tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *links, const int32_t *number,
-                                int32_t columns, int32_t *half_bandwidth, double **band,
+                                int32_t columns, int32_t half_bandwidth, double **band,
                                 tb_error *error);
 
 #endif

@@ -8,6 +8,36 @@
  * upwind differences are stable up to 1, and of the longest stable elastic step. */
 static const double COURANT_LIMIT = 0.5, WAVE_LIMIT = 0.9;
 
+/* Bytes of a substep at a node, where every pass reads and writes the arrays that the pass before it has
+ * changed elsewhere, and nothing twice. X and v: 24 each, mass and depth: 8 each, octants: 64.
+ *   forces     reads X, v, octants, mass; writes v                       144
+ *   transport  two stages: X, v in and out; X, v of both in, X, v out    240
+ *   masses     reads X; writes octants, mass, depth                      104
+ *   repair     reads v, mass; writes v                                    56 */
+static const double BYTES_OF_NODE = 144 + 240 + 104 + 56;
+/* of the search for contacts, at a cell and body: layer and depth */
+static const double BYTES_OF_CELL = 1 + 8;
+
+/* Bytes of the fields in all boxes and of the search for contacts: a floor of a substep for any program whose
+ * passes share memory alone. */
+static double least_bytes(const tb_soft_world *w)
+{
+    const int32_t bodies = w->scene.number_of_bodies;
+    double nodes = 0, cells = 0;
+    for (int32_t a = 0; a < bodies; a++) {
+        const tb_soft_field *f = w->fields + a;
+        nodes += (double)(f->upper[0] - f->lower[0]) * (f->upper[1] - f->lower[1]) *
+                 (f->upper[2] - f->lower[2]);
+        for (int32_t b = a + 1; b < bodies + w->scene.number_of_obstacles; b++) {
+            int32_t low[3], high[3];
+            if (tb_soft_pair_may_touch(w, a, b, low, high))
+                cells += (double)(high[0] - low[0]) * (high[1] - low[1]) * (high[2] - low[2]) *
+                         (b < bodies ? 2 : 1);
+        }
+    }
+    return BYTES_OF_NODE * nodes + BYTES_OF_CELL * cells;
+}
+
 /* Sums of a body's present fields, which a card has kept. */
 static tb_soft_sums momentum_of(tb_soft_world *w, int32_t body)
 {
@@ -134,6 +164,7 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
 {
     tb_arena_reset(&w->step);
     double before[3], after[3], square = 0;
+    const double bytes = least_bytes(w), programs = c->normal.bytes + c->tangential.bytes;
     const double mass = free_momentum(w, before);
     memset(w->external, 0, sizeof w->external);
     tb_status status = check_room(w, error);
@@ -159,6 +190,7 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
     w->last_dt = dt;
     w->failed = false;
     c->substeps++;
+    c->bytes += bytes + c->normal.bytes + c->tangential.bytes - programs;
     return TB_OK;
 }
 
@@ -235,6 +267,7 @@ static void merge_counts(tb_soft_program_counts *w, const tb_soft_program_counts
     w->solves += n->solves;
     w->factorizations += n->factorizations;
     w->resets += n->resets;
+    w->bytes += n->bytes;
     w->fallbacks += n->fallbacks;
     w->warm += n->warm;
     w->active += n->active;
@@ -266,6 +299,7 @@ void tb_soft_certificate_merge(tb_soft_certificate *w, const tb_soft_certificate
     m.cone_error = tb_max(w->cone_error, n->cone_error);
     m.penetration = tb_max(w->penetration, n->penetration);
     m.prediction_error = tb_max(w->prediction_error, n->prediction_error);
+    m.bytes += w->bytes;
     m.normal = w->normal;
     m.tangential = w->tangential;
     merge_counts(&m.normal, &n->normal);

@@ -12,10 +12,24 @@
 #include "tribo_qp.h"
 #include "base/base.h"
 
+/* A program whose Hessian lies on the options' GPU: program.hessian is NULL. A program without a Hessian is
+ * always the first member of such a struct.
+ * band: columns `stride` numbers apart, a multiple of 16. If rows are facets of pairs: of T' H T, whose
+ * half-bandwidth is min(program.half_bandwidth + 2, n - 1). */
+typedef struct tb_qp_card_program {
+    tb_qp_program program;
+    const double *band;
+    int64_t stride;
+} tb_qp_card_program;
+
+/* tb_qp_solver_open of such a program. UNSUPPORTED as there. */
+tb_status tb_qp_solver_open_on_card(const tb_qp_card_program *program, const tb_qp_options *options,
+                                    tb_qp_solver **solver, tb_error *error);
+
 typedef struct tb_qp_facet_coordinates {
-    tb_qp_program program;  /* without f and b */
-    double *f;              /* n: of tb_qp_facet_force */
-    uint8_t *is_facet_pair; /* pairs */
+    tb_qp_card_program turned; /* without f and b */
+    double *f;                 /* n: of tb_qp_facet_force */
+    uint8_t *is_facet_pair;    /* pairs */
 } tb_qp_facet_coordinates;
 
 /* UNSUPPORTED where a row is neither a bound nor a facet, or a pair has both;

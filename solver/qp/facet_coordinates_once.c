@@ -83,37 +83,41 @@ tb_status tb_qp_to_facet_coordinates(const tb_qp_program *p, tb_arena *arena,
     if (!find_facet_pairs(p, coordinates->is_facet_pair)) return TB_UNSUPPORTED;
     const int32_t half = p->half_bandwidth < p->n - 2 ? p->half_bandwidth + 2 : p->n - 1;
     const int64_t stride = (int64_t)half + 1;
-    double *hessian = TB_ARENA_ZEROED(arena, double, (size_t)p->n *(size_t)stride);
+    double *hessian =
+        p->hessian ? TB_ARENA_ZEROED(arena, double, (size_t)p->n *(size_t)stride) : NULL;
     int32_t *row_start = TB_ARENA_ARRAY(arena, int32_t, (size_t)p->constraints + 1);
     int32_t *column = TB_ARENA_ARRAY(arena, int32_t, p->constraints);
     double *value = TB_ARENA_ARRAY(arena, double, p->constraints);
     coordinates->f = TB_ARENA_ARRAY(arena, double, p->n);
-    if (!hessian || !row_start || !column || !value || !coordinates->f)
+    if ((p->hessian && !hessian) || !row_start || !column || !value || !coordinates->f)
         return TB_RESOURCE_EXHAUSTED;
     turn_rows(p, row_start, column, value);
-    for (int32_t c = 0; c < pairs; c++)
+    for (int32_t c = 0; c < pairs && hessian; c++)
         for (int32_t d = c; d < pairs && 2 * d - (2 * c + 1) <= p->half_bandwidth; d++)
             turn_block(coordinates, p, d, c, hessian, stride);
-    coordinates->program = *p;
-    coordinates->program.f = coordinates->program.b = NULL;
-    coordinates->program.half_bandwidth = half;
-    coordinates->program.hessian = hessian;
-    coordinates->program.row_start = row_start;
-    coordinates->program.column = column;
-    coordinates->program.value = value;
+    if (p->hessian)
+        coordinates->turned.program = *p;
+    else
+        coordinates->turned = *(const tb_qp_card_program *)(const void *)p;
+    coordinates->turned.program.f = coordinates->turned.program.b = NULL;
+    coordinates->turned.program.half_bandwidth = half;
+    coordinates->turned.program.hessian = hessian;
+    coordinates->turned.program.row_start = row_start;
+    coordinates->turned.program.column = column;
+    coordinates->turned.program.value = value;
     *result = coordinates;
     return TB_OK;
 }
 
 void tb_qp_facet_force(tb_qp_facet_coordinates *coordinates, const double *f)
 {
-    memcpy(coordinates->f, f, (size_t)coordinates->program.n * sizeof *f);
+    memcpy(coordinates->f, f, (size_t)coordinates->turned.program.n * sizeof *f);
     tb_qp_from_facet_coordinates(coordinates, coordinates->f);
 }
 
 void tb_qp_from_facet_coordinates(const tb_qp_facet_coordinates *coordinates, double *x)
 {
-    for (int32_t c = 0; 2 * c + 1 < coordinates->program.n; c++)
+    for (int32_t c = 0; 2 * c + 1 < coordinates->turned.program.n; c++)
         if (coordinates->is_facet_pair[c]) turn_two(&x[2 * c], &x[2 * c + 1]);
 }
 

@@ -10,7 +10,7 @@
 /* A program of a caller, held by a backend or by the processor in one precision. */
 struct tb_qp_solver {
     tb_arena arena;
-    tb_qp_program program; /* without f and b */
+    tb_qp_card_program given; /* without f and b */
     tb_qp_options options;
     const tb_backend *backend; /* NULL: the processor */
     void *context;             /* the backend's */
@@ -132,7 +132,8 @@ static tb_status check_hessian(const tb_qp_program *p, tb_error *error)
     return TB_OK;
 }
 
-static tb_status check_program(const tb_qp_program *p, tb_arena *arena, tb_error *error)
+static tb_status check_program(const tb_qp_program *p, bool on_card, tb_arena *arena,
+                               tb_error *error)
 {
     tb_status status = check_range("n", p->n, 1, INT32_MAX / 2, error);
     if (status == TB_OK)
@@ -145,7 +146,7 @@ static tb_status check_program(const tb_qp_program *p, tb_arena *arena, tb_error
     if (status == TB_OK) status = check_rows(p, arena, error);
     if (status != TB_OK) return status;
     const size_t n = (size_t)p->n, m = (size_t)p->constraints;
-    status = check_hessian(p, error);
+    if (!on_card) status = check_hessian(p, error);
     if (status == TB_OK) status = check_numbers("f", p->f, n, error);
     if (status == TB_OK) status = check_numbers("b", p->b, m, error);
     if (status == TB_OK)
@@ -162,22 +163,25 @@ static tb_status fail_open(const tb_qp_solver *solver, tb_status status, tb_erro
         return tb_fail_field(error, status, "system",
                              "a row is not of the kind that this system takes");
     return tb_fail(error, status, "a program of %d variables and %d constraints needs more memory",
-                   (int)solver->program.n, (int)solver->program.constraints);
+                   (int)solver->given.program.n, (int)solver->given.program.constraints);
 }
 
 static tb_status open_here(tb_qp_solver *solver, tb_error *error)
 {
     const bool single = solver->options.precision == TB_FLOAT;
+    if (!solver->given.program.hessian)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "hessian",
+                             "the hessian lies on a card, and the program is solved here");
     solver->calls = single ? &tb_qp_host_calls_of_float : &tb_qp_host_calls_of_double;
-    const tb_status status =
-        solver->calls->open(&solver->program, &solver->options, &solver->arena, &solver->host);
+    const tb_status status = solver->calls->open(&solver->given.program, &solver->options,
+                                                 &solver->arena, &solver->host);
     return fail_open(solver, status, error);
 }
 
 /* UNSUPPORTED where the backend does not take such rows, even turned. */
 static tb_status open_there(tb_qp_solver *solver, const tb_backend *backend, tb_error *error)
 {
-    const tb_qp_program *program = &solver->program;
+    const tb_qp_program *program = &solver->given.program;
     const tb_qp_system system = solver->options.system;
     bool bounds = system == TB_QP_AUTO || system == TB_QP_BOUNDS;
     for (int32_t i = 0; i < program->constraints && bounds; i++)
@@ -192,7 +196,7 @@ static tb_status open_there(tb_qp_solver *solver, const tb_backend *backend, tb_
                                  "pairs",
                                  backend->name);
         if (status != TB_OK) return fail_open(solver, status, error);
-        program = &solver->coordinates->program;
+        program = &solver->coordinates->turned.program;
     }
     const tb_status status =
         backend->program_open(program, &solver->options, &solver->context, error);
@@ -224,23 +228,22 @@ static tb_status fail_missing(const char *missing, tb_error *error)
     return tb_fail_field(error, TB_INVALID_ARGUMENT, missing, "%s is missing", missing);
 }
 
-tb_status tb_qp_solver_open(const tb_qp_program *program, const tb_qp_options *options,
-                            tb_qp_solver **result, tb_error *error)
+/* NULL band: the Hessian is the program's. */
+static tb_status open_solver(const tb_qp_program *program, const double *band, int64_t stride,
+                             const tb_qp_options *options, tb_qp_solver **result, tb_error *error)
 {
-    const char *missing = !program ? "program" : !options ? "options" : !result ? "solver" : NULL;
-    if (missing) return fail_missing(missing, error);
-    *result = NULL;
     tb_arena checks;
+    *result = NULL;
     tb_arena_init(&checks, 0);
     tb_status status = check_options(options, error);
-    if (status == TB_OK) status = check_program(program, &checks, error);
+    if (status == TB_OK) status = check_program(program, band != NULL, &checks, error);
     tb_arena_destroy(&checks);
     if (status != TB_OK) return status;
     tb_qp_solver *solver = calloc(1, sizeof *solver);
     if (!solver) return tb_fail_memory(error, sizeof *solver, "a solver");
     tb_arena_init(&solver->arena, 0);
-    solver->program = *program;
-    solver->program.f = solver->program.b = NULL;
+    solver->given = (tb_qp_card_program){*program, band, stride};
+    solver->given.program.f = solver->given.program.b = NULL;
     solver->options = *options;
     status = open_somewhere(solver, error);
     if (status == TB_OK)
@@ -248,6 +251,20 @@ tb_status tb_qp_solver_open(const tb_qp_program *program, const tb_qp_options *o
     else
         tb_qp_solver_close(solver);
     return status;
+}
+
+tb_status tb_qp_solver_open(const tb_qp_program *program, const tb_qp_options *options,
+                            tb_qp_solver **result, tb_error *error)
+{
+    const char *missing = !program ? "program" : !options ? "options" : !result ? "solver" : NULL;
+    if (missing) return fail_missing(missing, error);
+    return open_solver(program, NULL, 0, options, result, error);
+}
+
+tb_status tb_qp_solver_open_on_card(const tb_qp_card_program *program, const tb_qp_options *options,
+                                    tb_qp_solver **result, tb_error *error)
+{
+    return open_solver(&program->program, program->band, program->stride, options, result, error);
 }
 
 static tb_status solve_there(tb_qp_solver *solver, const double *f, const double *b,
@@ -262,7 +279,9 @@ static tb_status solve_there(tb_qp_solver *solver, const double *f, const double
                                               lambda, result, error);
     if (status != TB_OK) return status;
     tb_qp_from_facet_coordinates(solver->coordinates, x);
-    return tb_qp_facet_judge(&solver->program, f, b, x, lambda, &solver->arena, &result->kkt,
+    if (!solver->given.program.hessian)
+        return TB_OK; /* the residual is that in the rows' coordinates */
+    return tb_qp_facet_judge(&solver->given.program, f, b, x, lambda, &solver->arena, &result->kkt,
                              error);
 }
 
@@ -271,7 +290,7 @@ tb_status tb_qp_solver_solve(tb_qp_solver *solver, const double *f, const double
                              tb_error *error)
 {
     if (!solver || !result) return fail_missing(!solver ? "solver" : "result", error);
-    const tb_qp_program *p = &solver->program;
+    const tb_qp_program *p = &solver->given.program;
     const char *missing = !active && p->constraints   ? "active"
                           : !x                        ? "x"
                           : !lambda && p->constraints ? "lambda"

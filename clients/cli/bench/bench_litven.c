@@ -271,9 +271,9 @@ static tb_status open_collision(const thesis_options *o, collision *c, bool both
     return status;
 }
 
-/* One step of the world, and before it the same step of the other. */
+/* One step of the world, which takes *seconds, and before it the same step of the other. */
 static tb_status step_both(collision *c, tb_soft_certificate *schurpa, tb_soft_certificate *direct,
-                           tb_error *error)
+                           double *seconds, tb_error *error)
 {
     size_t size = 0;
     tb_status status = TB_OK;
@@ -284,7 +284,10 @@ static tb_status step_both(collision *c, tb_soft_certificate *schurpa, tb_soft_c
         if (status == TB_OK) status = tb_soft_world_restore(c->direct, c->bytes, size, error);
         if (status == TB_OK) status = tb_soft_step(c->direct, 1, direct, error);
     }
-    return status == TB_OK ? tb_soft_step(c->world, 1, schurpa, error) : status;
+    const double start = progress_clock();
+    if (status == TB_OK) status = tb_soft_step(c->world, 1, schurpa, error);
+    *seconds = progress_clock() - start;
+    return status;
 }
 
 static double share(int32_t part, int32_t whole)
@@ -392,7 +395,8 @@ static tb_status fill_cylinders(const thesis_options *o, thesis_table *t, tb_err
     for (int64_t i = 0; i < steps && status == TB_OK; i++) {
         tb_soft_certificate certificate;
         char label[THESIS_LABEL];
-        status = step_both(&c, &certificate, NULL, error);
+        double seconds;
+        status = step_both(&c, &certificate, NULL, &seconds, error);
         progress_update(&bar, (double)i + 1);
         if (status == TB_OK && interrupt_requested()) status = TB_CANCELLED;
         if (status != TB_OK) break;
@@ -412,7 +416,7 @@ static tb_status fill_cylinders(const thesis_options *o, thesis_table *t, tb_err
 
 /* Total, factorization and solves of SCHURPA and DIRECT, contact and then friction; DIRECT's total over
  * SCHURPA's. */
-enum { PHASE = 6, SPEEDUP = 2 * PHASE, TIMES = SPEEDUP + 2 };
+enum { PHASE = 6, SPEEDUP = 2 * PHASE, WHOLE = SPEEDUP + 2, WHOLE_FLOOR, WHOLE_RATE, TIMES };
 
 static void put_times(double here[THESIS_COLUMNS], const tb_soft_certificate *schurpa,
                       const tb_soft_certificate *direct)
@@ -432,23 +436,39 @@ static void put_times(double here[THESIS_COLUMNS], const tb_soft_certificate *sc
 
 static void add_time_columns(thesis_table *t)
 {
-    static const char *const COLUMNS[TIMES] = {
-        "schurpa_contact",        "direct_contact",         "schurpa_contact_factor",
-        "direct_contact_factor",  "schurpa_contact_solve",  "direct_contact_solve",
-        "schurpa_friction",       "direct_friction",        "schurpa_friction_factor",
-        "direct_friction_factor", "schurpa_friction_solve", "direct_friction_solve",
-        "speedup_contact",        "speedup_friction"};
+    static const char *const COLUMNS[TIMES] = {"schurpa_contact",
+                                               "direct_contact",
+                                               "schurpa_contact_factor",
+                                               "direct_contact_factor",
+                                               "schurpa_contact_solve",
+                                               "direct_contact_solve",
+                                               "schurpa_friction",
+                                               "direct_friction",
+                                               "schurpa_friction_factor",
+                                               "direct_friction_factor",
+                                               "schurpa_friction_solve",
+                                               "direct_friction_solve",
+                                               "speedup_contact",
+                                               "speedup_friction",
+                                               "step",
+                                               "floor",
+                                               "rate"};
+    static const char *const UNITS[] = {"ms", "", "ms", "MB", "GB/s"};
     static const char *const PANELS[] = {
         "contact",          "contact: factor", "contact: solve",     "friction",
         "friction: factor", "friction: solve", "DIRECT over SCHURPA"};
     for (int k = 0; k < TIMES; k++)
-        thesis_add_series(t, COLUMNS[k], k < SPEEDUP ? "ms" : "", PANELS[k / 2]);
+        thesis_add_series(t, COLUMNS[k],
+                          UNITS[k < SPEEDUP ? 0
+                                : k < WHOLE ? 1
+                                            : k - WHOLE + 2],
+                          k < WHOLE ? PANELS[k / 2] : COLUMNS[k]);
 }
 
 static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *error)
 {
     collision c = {0};
-    double peak = 0, ratio[2] = {NAN, NAN}, sum[THESIS_COLUMNS] = {0};
+    double peak = 0, ratio[2] = {NAN, NAN}, sum[THESIS_COLUMNS] = {0}, whole[2] = {0};
     const int64_t steps = o->steps > 0 ? o->steps : COLLISION_STEPS;
     t->row_key = "time";
     add_time_columns(t);
@@ -457,7 +477,8 @@ static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *
     for (int64_t i = 0; i < steps && status == TB_OK; i++) {
         tb_soft_certificate schurpa, direct;
         char label[THESIS_LABEL];
-        status = step_both(&c, &schurpa, &direct, error);
+        double seconds;
+        status = step_both(&c, &schurpa, &direct, &seconds, error);
         progress_update(&bar, (double)i + 1);
         if (status == TB_OK && interrupt_requested()) status = TB_CANCELLED;
         if (status != TB_OK) break;
@@ -465,6 +486,11 @@ static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *
         snprintf(label, sizeof label, "%.3f s", schurpa.time);
         thesis_row *row = thesis_add_row(t, label);
         put_times(row->here, &schurpa, &direct);
+        row->here[WHOLE] = MS * seconds;
+        row->here[WHOLE_FLOOR] = 1e-6 * schurpa.bytes;
+        row->here[WHOLE_RATE] = 1e-9 * schurpa.bytes / seconds;
+        whole[0] += seconds;
+        whole[1] += schurpa.bytes;
         row->residual = fmax(fmax(schurpa.normal.residual, schurpa.tangential.residual),
                              fmax(direct.normal.residual, direct.tangential.residual));
         for (int k = 0; k < SPEEDUP; k++) sum[k] += row->here[k];
@@ -479,6 +505,10 @@ static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *
                 peak, ratio[0], ratio[1]);
     thesis_note(t, "DIRECT over SCHURPA, all steps: contact %.2f, friction %.2f", sum[1] / sum[0],
                 sum[PHASE + 1] / sum[PHASE]);
+    thesis_note(t,
+                "a step of SCHURPA with contacts: %.3g ms for at least %.3g MB (fields, search and "
+                "programs): %.3g GB/s",
+                MS * whole[0] / t->rows, 1e-6 * whole[1] / t->rows, 1e-9 * whole[1] / whole[0]);
     thesis_note(t, "both step from the same state; programs on the %s",
                 o->backend == TB_BACKEND_GPU ? "card" : "processor");
     close_collision(&c);
@@ -506,13 +536,6 @@ static const int32_t GRIDS[][3] = {{50, 50, 16},   {100, 100, 16}, {100, 100, 32
                                    {200, 200, 32}, {200, 200, 64}, {400, 400, 64}};
 enum { NUMBER_OF_GRIDS = sizeof GRIDS / sizeof *GRIDS };
 
-/* Bytes of a substep at a node, where every pass reads and writes the arrays that the pass before it has
- * changed elsewhere, and nothing twice. X and v: 24 each, mass and depth: 8 each, octants: 64.
- *   forces     reads X, v, octants, mass; writes v                       144
- *   transport  two stages: X, v in and out; X, v of both in, X, v out    240
- *   masses     reads X; writes octants, mass, depth                      104
- *   repair     reads v, mass; writes v                                    56 */
-static const double BYTES_OF_NODE = 144 + 240 + 104 + 56;
 /* m, and nodes between the block and the grid's faces */
 static const double SPACING = 0.05;
 enum { MARGIN = 5 };
@@ -535,9 +558,10 @@ static void write_scene(const int32_t nodes[3], char *text, size_t size)
              -end[0], -end[1], -end[2], end[0], end[1], end[2], SPACING, half[0], half[1], half[2]);
 }
 
-/* Seconds of a substep, best of the repeats, and the substeps of a step. */
+/* Seconds of a substep, best of the repeats, and the bytes that it moves at least. */
 static tb_status time_steps(const thesis_options *o, const int32_t nodes[3],
-                            tb_backend_choice backend, double *seconds, tb_error *error)
+                            tb_backend_choice backend, double *seconds, double *bytes,
+                            tb_error *error)
 {
     char text[1024];
     tb_soft_world *w = NULL;
@@ -554,6 +578,7 @@ static tb_status time_steps(const thesis_options *o, const int32_t nodes[3],
         status = tb_soft_step(w, steps, &c, error);
         const double one = (progress_clock() - start) / c.substeps;
         if (status == TB_OK) *seconds = turn == 0 ? one : fmin(*seconds, one);
+        *bytes = c.bytes / c.substeps;
         if (interrupt_requested() && status == TB_OK) status = TB_CANCELLED;
     }
     tb_soft_world_destroy(w);
@@ -591,13 +616,14 @@ static tb_status fill_growth(const thesis_options *o, thesis_table *t, tb_error 
         if (nodes > most && i > 0) break;
         snprintf(label, sizeof label, "%dx%dx%d", (int)n[0], (int)n[1], (int)n[2]);
         thesis_row *row = thesis_add_row(t, label);
-        row->here[FLOOR] = 1e-6 * BYTES_OF_NODE * (double)nodes;
+
         for (int where = PROCESSOR; where <= CARD && status == TB_OK; where++) {
-            double seconds = NAN;
+            double seconds = NAN, bytes = NAN;
             if (where == CARD ? !card : nodes > MOST_ON_PROCESSOR) continue;
-            status =
-                time_steps(o, n, where == CARD ? TB_BACKEND_GPU : TB_BACKEND_CPU, &seconds, error);
+            status = time_steps(o, n, where == CARD ? TB_BACKEND_GPU : TB_BACKEND_CPU, &seconds,
+                                &bytes, error);
             row->here[where] = 1e3 * seconds;
+            row->here[FLOOR] = 1e-6 * bytes;
             row->here[PROCESSOR_RATE + where] = 1e-3 * row->here[FLOOR] / seconds;
             if (before != NULL)
                 row->here[PROCESSOR_EXPONENT + where] = exponent(before, row, where);
@@ -608,7 +634,7 @@ static tb_status fill_growth(const thesis_options *o, thesis_table *t, tb_error 
     if (first != NULL && before != first)
         thesis_note(t, "exponents over all sizes on the card: %.2f (goal: at most 1.1)",
                     exponent(first, before, CARD));
-    thesis_note(t, "floor: %.0f bytes a node and substep, of all nodes of the grid", BYTES_OF_NODE);
+    thesis_note(t, "floor: bytes that fields in the block's box move at least");
     if (!card) thesis_note(t, "no card here: its columns are empty");
     return status;
 }

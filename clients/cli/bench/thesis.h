@@ -12,7 +12,7 @@
 #include "remote/remote.h"
 #include "tribo.h"
 
-enum { THESIS_COLUMNS = 14, THESIS_ROWS = 120, THESIS_LABEL = 48 };
+enum { THESIS_COLUMNS = 17, THESIS_ROWS = 120, THESIS_LABEL = 48 };
 
 typedef struct thesis_column {
     const char *name, *unit; /* "seconds", "s"; "" for counts */

@@ -333,6 +333,7 @@ static void print_json(const soft_run *r, tb_status status)
     json_object_set_new(k, "cone_error", json_finite(c->cone_error));
     json_object_set_new(k, "penetration", json_finite(c->penetration));
     json_object_set_new(k, "prediction_error", json_finite(c->prediction_error));
+    json_object_set_new(k, "bytes", json_finite(c->bytes));
     json_object_set_new(k, "normal", program_json(&c->normal));
     json_object_set_new(k, "friction", program_json(&c->tangential));
     json_object_set_new(o, "certificate", k);

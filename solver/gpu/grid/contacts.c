@@ -5,7 +5,10 @@
 
 #include "gpu/grid/fields.h"
 
-enum { FEWEST_FOUND = 16 /* cells in contact that the first search has memory for */ };
+enum {
+    FEWEST_FOUND = 16, /* cells in contact that the first search has memory for */
+    COLUMN_UNIT = 16   /* numbers: columns of a band begin at whole sectors */
+};
 
 /* Obstacles and pairs, in the memory that the world has for them. */
 static tb_status bring_search(tb_gpu_soft_world *c, const tb_soft_card_search *s, tb_error *error)
@@ -80,9 +83,74 @@ tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *s, tb_erro
         if (status == TB_OK) status = tb_gpu_wait(&c->device, "finding contacts", error);
     }
     c->expected = count + count / 8;
+    c->unlinked = count;
     s->found = seen;
     s->count = count;
     return status;
+}
+
+/* ---- H ---- */
+
+/* Rows of all found cells, once a search. */
+static tb_status link(tb_gpu_soft_world *c, tb_gpu_soft *g, tb_error *error)
+{
+    const size_t bytes = (size_t)c->unlinked * sizeof *g->contacts.rows;
+    tb_status status = TB_OK;
+    if (c->unlinked > 0) status = tb_gpu_reserve(&c->device, &c->rows, bytes, error);
+    g->contacts.found = c->found.memory;
+    g->contacts.rows = c->rows.memory;
+    g->contacts.linked = c->unlinked;
+    if (status == TB_OK && c->unlinked > 0)
+        status = tb_gpu_check(&c->device, tb_gpu_soft_link(g, c->processors, c->device.stream),
+                              "linking contacts", error);
+    c->unlinked = 0;
+    return status;
+}
+
+/* The band to the host, where columns follow each other. */
+static tb_status fetch_band(tb_gpu_soft_world *c, const tb_gpu_soft_contacts *t, double *host,
+                            tb_error *error)
+{
+    const size_t height = ((size_t)t->half_bandwidth + 1) * sizeof *host;
+    return tb_gpu_check(&c->device,
+                        cudaMemcpy2DAsync(host, height, t->band, (size_t)t->stride * sizeof *host,
+                                          height, (size_t)t->contacts * (size_t)t->columns,
+                                          cudaMemcpyDeviceToHost, c->device.stream),
+                        "fetching a hessian", error);
+}
+
+tb_status tb_gpu_soft_make_hessian(tb_gpu_soft_world *c, tb_soft_card_hessian *h, tb_error *error)
+{
+    tb_gpu_soft g = c->g;
+    tb_gpu_soft_contacts *t = &g.contacts;
+    const int32_t n = h->contacts * h->columns;
+    tb_gpu_buffer *band = &c->band[h->columns - 1];
+    t->contacts = h->contacts;
+    t->columns = h->columns;
+    t->half_bandwidth = h->half_bandwidth;
+    t->turned = h->turned;
+    if (h->turned) t->half_bandwidth = h->half_bandwidth < n - 2 ? h->half_bandwidth + 2 : n - 1;
+    t->stride = ((int64_t)t->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
+    const size_t bytes = (size_t)n * (size_t)t->stride * sizeof *t->band;
+    const size_t list = (size_t)h->contacts * sizeof *h->found;
+    tb_status status = link(c, &g, error);
+    if (status == TB_OK) status = tb_gpu_reserve(&c->device, band, bytes, error);
+    if (status == TB_OK) status = tb_gpu_reserve(&c->device, &c->which, list, error);
+    if (status != TB_OK) return status;
+    t->band = band->memory;
+    t->which = c->which.memory;
+    status = tb_gpu_soft_upload(c, t->which, h->found, list, error);
+    if (status == TB_OK)
+        status = tb_gpu_check(&c->device, cudaMemsetAsync(t->band, 0, bytes, c->device.stream),
+                              "making a hessian", error);
+    if (status == TB_OK)
+        status = tb_gpu_check(&c->device, tb_gpu_soft_hessian(&g, c->processors, c->device.stream),
+                              "making a hessian", error);
+    if (status == TB_OK && h->host != NULL) status = fetch_band(c, t, h->host, error);
+    h->band = t->band;
+    h->stride = t->stride;
+    /* the program's stream begins when this one is done */
+    return status == TB_OK ? tb_gpu_wait(&c->device, "making a hessian", error) : status;
 }
 
 tb_status tb_gpu_soft_push(tb_gpu_soft_world *c, const tb_soft_card_push *push, int32_t pushes,

@@ -1,5 +1,5 @@
-/* Contacts of soft bodies on a GPU: the search for cells in contact (nodes/touch.h), a cell a lane, and the
- * velocities that contact impulses change. Found cells lie in no order; the host sorts them by their
+/* Contacts of soft bodies on a GPU: the search for cells in contact (nodes/touch.h), a cell a lane, J, T and H of
+ * their programs (nodes/links.h), and the velocities that contact impulses change. Found cells lie in no order; the host sorts them by their
  * keys, so that nothing depends on the order in which lanes find them. Double only. */
 #ifndef TB_SINGLE
 #include "gpu/grid/fields.h"
@@ -79,6 +79,116 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     }
 }
 
+/* ---- H ---- */
+
+/* Adds an entry with its rows of the normal and of the tangents. */
+TB_CARD void put_entry(tb_gpu_soft_rows *r, uint64_t key, double inverse_mass, double weight,
+                       const double *map, const tb_soft_contact *contact)
+{
+    const int32_t e = r->count++;
+    r->key[e] = key;
+    r->inverse_mass[e] = inverse_mass;
+    for (int d = 0; d < 3; d++)
+        tb_soft_row(weight, map, tb_soft_direction(contact, d), r->row[d][e]);
+}
+
+/* grid/links.c: entries of one side of a cell, in the order of their keys */
+TB_CARD void put_side(const tb_gpu_soft *g, const tb_soft_card_found *found, int side,
+                      tb_gpu_soft_rows *r)
+{
+    const tb_soft_contact *c = &found->contact;
+    const int32_t who = side == 0 ? c->a : c->b;
+    if (who < g->bodies) {
+        for (int k = 0; k < 8; k++) {
+            const double weight = c->weights[side][k];
+            const int32_t node = tb_soft_corner_of(&g->space, c->cell, k);
+            if (weight == 0 || found->held[side][k] != 0) continue;
+            put_entry(r, (uint64_t)who * g->nodes + (uint64_t)node, 1 / found->mass[side][k],
+                      side == 0 ? weight : -weight, NULL, c);
+        }
+        return;
+    }
+    const tb_soft_card_obstacle *o = g->contacts.obstacle + (who - g->bodies);
+    for (int half = 0; half < 2 && o->moves; half++) {
+        double map[9];
+        tb_soft_rigid_map(o->root, o->centre, c->point, half, map);
+        put_entry(r, (uint64_t)g->bodies * g->nodes + (uint64_t)(2 * o->rigid + half), 1, 1, map, c);
+    }
+}
+
+/* Rows of J and T of found cells, a cell a lane. */
+extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
+    tb_gpu_soft_make_rows(const __grid_constant__ tb_gpu_soft g)
+{
+    const int32_t apart = (int32_t)(gridDim.x * TB_GPU_SOFT_THREADS);
+    for (int32_t i = (int32_t)(blockIdx.x * TB_GPU_SOFT_THREADS + threadIdx.x);
+         i < g.contacts.linked; i += apart) {
+        tb_gpu_soft_rows *r = g.contacts.rows + i;
+        double mobility[3] = {0, 0, 0};
+        r->count = 0;
+        for (int side = 0; side < 2; side++) put_side(&g, g.contacts.found + i, side, r);
+        for (int32_t e = 0; e < r->count; e++)
+            for (int d = 0; d < 3; d++)
+                mobility[d] += r->inverse_mass[e] * tb_soft_dot(r->row[d][e], r->row[d][e]);
+        r->mobility = mobility[0] + mobility[1] + mobility[2];
+    }
+}
+
+/* a, b <- half of their sum, half of their difference */
+TB_CARD void turn_two(double *a, double *b)
+{
+    const double sum = (*a + *b) / 2;
+    *b = (*a - *b) / 2;
+    *a = sum;
+}
+
+/* The block of cell i by cell j of H. */
+TB_CARD void couple(const tb_gpu_soft_contacts *c, const tb_gpu_soft_rows *x,
+                    const tb_gpu_soft_rows *y, double h[2][2])
+{
+    const int tangents = c->columns - 1; /* 1: rows of the tangents, 0: of the normal */
+    h[0][0] = h[0][1] = h[1][0] = h[1][1] = 0;
+    for (int32_t a = 0, b = 0; a < x->count && b < y->count;) {
+        if (x->key[a] == y->key[b]) {
+            for (int p = 0; p < c->columns; p++)
+                for (int q = 0; q < c->columns; q++)
+                    h[p][q] += x->inverse_mass[a] *
+                               tb_soft_dot(x->row[p + tangents][a], y->row[q + tangents][b]);
+            a++, b++;
+        } else if (x->key[a] < y->key[b]) {
+            a++;
+        } else {
+            b++;
+        }
+    }
+    for (int p = 0; p < c->columns && x == y; p++) h[p][p] += TB_SOFT_SHIFT * x->mobility;
+    if (!c->turned) return;
+    for (int p = 0; p < 2; p++) turn_two(&h[p][0], &h[p][1]);
+    for (int q = 0; q < 2; q++) turn_two(&h[0][q], &h[1][q]);
+}
+
+/* H in a band, a block of two cells a lane: sums over the nodes of both in the order of grid/links.c. */
+extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
+    tb_gpu_soft_make_band(const __grid_constant__ tb_gpu_soft g)
+{
+    const tb_gpu_soft_contacts *c = &g.contacts;
+    const int64_t apart = (int64_t)gridDim.x * TB_GPU_SOFT_THREADS;
+    const int64_t reach = c->half_bandwidth / c->columns + 1, all = reach * c->contacts;
+    for (int64_t block = (int64_t)blockIdx.x * TB_GPU_SOFT_THREADS + threadIdx.x; block < all;
+         block += apart) {
+        const int64_t j = block / reach, i = j + block % reach;
+        double h[2][2];
+        if (i >= c->contacts) continue;
+        couple(c, c->rows + c->which[i], c->rows + c->which[j], h);
+        for (int p = 0; p < c->columns; p++)
+            for (int q = 0; q < c->columns; q++) {
+                const int64_t column = c->columns * j + q, below = c->columns * i + p - column;
+                if (below >= 0 && below <= c->half_bandwidth)
+                    c->band[below + column * c->stride] = h[p][q];
+            }
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     tb_gpu_soft_velocities(const __grid_constant__ tb_gpu_soft g)
 {
@@ -107,6 +217,22 @@ extern "C" cudaError_t tb_gpu_soft_search(const tb_gpu_soft *soft, int32_t proce
 {
     return launch_cells(soft, (const void *)tb_gpu_soft_touch, soft->contacts.cells,
                         processors, stream);
+}
+
+extern "C" cudaError_t tb_gpu_soft_link(const tb_gpu_soft *soft, int32_t processors,
+                                        cudaStream_t stream)
+{
+    return launch_cells(soft, (const void *)tb_gpu_soft_make_rows, soft->contacts.linked, processors,
+                        stream);
+}
+
+extern "C" cudaError_t tb_gpu_soft_hessian(const tb_gpu_soft *soft, int32_t processors,
+                                           cudaStream_t stream)
+{
+    const tb_gpu_soft_contacts *c = &soft->contacts;
+    return launch_cells(soft, (const void *)tb_gpu_soft_make_band,
+                        (int64_t)(c->half_bandwidth / c->columns + 1) * c->contacts, processors,
+                        stream);
 }
 
 extern "C" cudaError_t tb_gpu_soft_take_velocities(const tb_gpu_soft *soft, int32_t processors,

@@ -173,6 +173,7 @@ tb_status tb_gpu_soft_open(int32_t device, const tb_soft_card_scene *scene, void
     c->g.bodies = scene->bodies;
     c->g.clamps = scene->clamps;
     c->g.contacts.obstacles = scene->obstacles;
+    c->g.nodes = scene->nodes;
     c->g.runs = (scene->space.lattice.nodes[0] + TB_SOFT_RUN - 1) / TB_SOFT_RUN;
     c->outcomes = calloc((size_t)scene->bodies, sizeof *c->outcomes);
     c->fields = calloc((size_t)scene->bodies, sizeof *c->fields);
@@ -202,6 +203,9 @@ void tb_gpu_soft_close(void *context)
     tb_gpu_release(&c->device, &c->kept);
     tb_gpu_release(&c->device, &c->found);
     tb_gpu_release(&c->device, &c->push);
+    tb_gpu_release(&c->device, &c->rows);
+    tb_gpu_release(&c->device, &c->which);
+    for (int i = 0; i < 2; i++) tb_gpu_release(&c->device, &c->band[i]);
     tb_gpu_release_pinned(&c->device, &c->seen);
     tb_gpu_release_pinned(&c->device, &c->pushed);
     tb_gpu_device_close(&c->device);
@@ -426,6 +430,7 @@ tb_status tb_gpu_soft_call(void *context, const tb_soft_card_call *call, tb_erro
     switch (call->part) {
     case TB_SOFT_CARD_FETCH: return fetch(c, call->fields, error);
     case TB_SOFT_CARD_SEARCH: return tb_gpu_soft_find(c, call->search, error);
+    case TB_SOFT_CARD_HESSIAN: return tb_gpu_soft_make_hessian(c, call->hessian, error);
     case TB_SOFT_CARD_PUSH: return tb_gpu_soft_push(c, call->push, call->pushes, error);
     case TB_SOFT_CARD_KEEP: return keep(c, error);
     case TB_SOFT_CARD_UNDO:

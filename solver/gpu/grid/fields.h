@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "gpu/device/device.h"
 #include "grid/card/fields.h"
+#include "grid/nodes/links.h"
 
 enum { TB_GPU_SOFT_THREADS = 256, TB_GPU_SOFT_BLOCKS = 4 /* of a processor */ };
 
@@ -47,7 +48,16 @@ typedef struct tb_gpu_soft_scratch {
     int32_t lower[3], upper[3];  /* box of the nodes with mass */
 } tb_gpu_soft_scratch;
 
-/* The search for contacts, and velocities that change. Pointers of the card. */
+/* Rows of J and T of a cell in contact, by the nodes and halves of rigid bodies that it moves. */
+typedef struct tb_gpu_soft_rows {
+    int32_t count;
+    uint64_t key[TB_SOFT_MOST_ENTRIES];        /* ascending, as of tb_soft_entry */
+    double inverse_mass[TB_SOFT_MOST_ENTRIES]; /* 1/kg */
+    double row[3][TB_SOFT_MOST_ENTRIES][3];    /* of the normal and of the tangents */
+    double mobility; /* 1/kg, sum of the cell's three diagonal entries of J M^-1 J' and T M^-1 T' */
+} tb_gpu_soft_rows;
+
+/* The search for contacts, H of their programs, and velocities that change. Pointers of the card. */
 typedef struct tb_gpu_soft_contacts {
     const tb_soft_card_pair *pair;
     const tb_soft_card_obstacle *obstacle;
@@ -55,6 +65,12 @@ typedef struct tb_gpu_soft_contacts {
     int64_t cells;
     int32_t *count; /* cells in contact, also those beyond `capacity` */
     tb_soft_card_found *found;
+    tb_gpu_soft_rows *rows; /* of found cells */
+    const int32_t *which;   /* rows of H: places of `contacts` found cells */
+    int32_t contacts, columns, half_bandwidth, linked; /* linked: found cells that get rows */
+    bool turned;  /* pairs of columns, as qp/facet_coordinates.h */
+    double *band; /* columns `stride` numbers apart */
+    int64_t stride;
     int32_t capacity, pushes;
     const tb_soft_card_push *push;
 } tb_gpu_soft_contacts;
@@ -62,6 +78,7 @@ typedef struct tb_gpu_soft_contacts {
 /* A pass. Pointers of the card; arrays by bodies. */
 typedef struct tb_gpu_soft {
     tb_soft_space space;
+    uint64_t nodes;
     int32_t bodies, clamps, runs; /* runs of a row */
     const tb_soft_card_body *body;
     const tb_soft_card_clamp *clamp;
@@ -94,6 +111,8 @@ typedef struct tb_gpu_soft_world {
     const double **planes; /* obstacles: of hulls, on the card; NULL: none */
     /* found cells and new velocities, on the card and, pinned, on the host */
     tb_gpu_buffer found, seen, push, pushed;
+    tb_gpu_buffer rows, which, band[2]; /* bands of programs of one and of two columns a cell */
+    int32_t unlinked;                   /* found cells that have no rows yet */
     int32_t expected; /* cells in contact of the next search, a little more than in the last one */
 } tb_gpu_soft_world;
 
@@ -105,8 +124,10 @@ tb_status tb_gpu_soft_upload(tb_gpu_soft_world *c, const void *to, const void *f
                              tb_error *error);
 tb_status tb_gpu_soft_download(tb_gpu_soft_world *c, void *to, const void *from, size_t bytes,
                                tb_error *error);
-/* The parts SEARCH and PUSH of a call. */
+/* The parts SEARCH, HESSIAN and PUSH of a call. */
 tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *search, tb_error *error);
+tb_status tb_gpu_soft_make_hessian(tb_gpu_soft_world *c, tb_soft_card_hessian *hessian,
+                                   tb_error *error);
 tb_status tb_gpu_soft_push(tb_gpu_soft_world *c, const tb_soft_card_push *push, int32_t pushes,
                            tb_error *error);
 /* The backend's entries. */
@@ -120,6 +141,8 @@ cudaError_t tb_gpu_soft_forces(const tb_gpu_soft *soft, int32_t processors, cuda
 cudaError_t tb_gpu_soft_transport(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_measure(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_search(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
+cudaError_t tb_gpu_soft_link(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
+cudaError_t tb_gpu_soft_hessian(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_take_velocities(const tb_gpu_soft *soft, int32_t processors,
                                         cudaStream_t stream);
 #ifdef __cplusplus

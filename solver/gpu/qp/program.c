@@ -5,6 +5,7 @@
 
 #include "gpu/device/array_copies.h"
 #include "gpu/qp/program.h"
+#include "qp/facet_coordinates.h"
 
 /* Offsets of a program's parts, bytes; the same on the host's side and on the card, but for the
  * hessian. Parts sent for each solve come first, then fetched parts, then the rest. */
@@ -110,7 +111,7 @@ static places find_places(const tb_gpu_program *g)
     at.value = take_place(&used, m, size);
     at.first = take_place(&used, n + 1, sizeof *g->first);
     at.of = take_place(&used, m, sizeof *g->of);
-    at.hessian = take_place(&used, n * (size_t)g->stride, size);
+    at.hessian = take_place(&used, g->hessian == NULL ? n * (size_t)g->stride : 0, size);
     at.all = used;
     return at;
 }
@@ -126,7 +127,7 @@ static void point_to(tb_gpu_program *g, const places *at, char *card)
     g->value = card + at->value;
     g->first = (int32_t *)(void *)(card + at->first);
     g->of = (int32_t *)(void *)(card + at->of);
-    g->hessian = card + at->hessian;
+    if (g->hessian == NULL) g->hessian = card + at->hessian;
 }
 
 /* Parts [from, to) of the host's copy, to the card or back. */
@@ -166,7 +167,7 @@ static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error 
     point_to(&h->g, &h->at, h->given.memory);
     const size_t work = single ? tb_gpu_program_scratch_f32(&h->g) : tb_gpu_program_scratch(&h->g);
     status = tb_gpu_reserve(&h->device, &h->work, work, error);
-    if (status == TB_OK)
+    if (status == TB_OK && q->hessian != NULL)
         status = tb_gpu_upload_doubles(&h->device, &h->staging, h->g.hessian, (size_t)h->g.stride,
                                        q->hessian, band, n, single, error);
     if (status != TB_OK) return status;
@@ -189,6 +190,9 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
         return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no card %d",
                              (int)options->device);
     tb_status status = check_rows(q, error);
+    if (status == TB_OK && q->hessian == NULL && options->precision == TB_FLOAT)
+        status = tb_fail_field(error, TB_UNSUPPORTED, "precision",
+                               "a hessian that lies on a card is in double");
     if (status != TB_OK) return status;
     card_program *h = calloc(1, sizeof *h);
     if (h == NULL) return tb_fail_memory(error, sizeof *h, "a program on a card");
@@ -204,6 +208,11 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
                             .equalities = q->equalities,
                             .options = *options};
     h->g.stride = ((int64_t)q->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
+    if (q->hessian == NULL) {
+        const tb_qp_card_program *card = (const tb_qp_card_program *)(const void *)q;
+        h->g.hessian = (void *)(uintptr_t)card->band;
+        h->g.stride = card->stride;
+    }
     if (options->tolerance == 0) h->g.options.tolerance = single ? 1e-4 : 1e-10;
     if (options->tie == 0) h->g.options.tie = 100 * (single ? (double)FLT_EPSILON : DBL_EPSILON);
     status = plan_launch(&h->device, &h->g, error);

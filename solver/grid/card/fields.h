@@ -36,6 +36,7 @@ typedef enum tb_soft_card_part {
     TB_SOFT_CARD_TRANSPORT, /* transport over dt, masses, repair of momentum; momentum at the end */
     TB_SOFT_CARD_FETCH,     /* all fields to the host */
     TB_SOFT_CARD_SEARCH,    /* cells in contact */
+    TB_SOFT_CARD_HESSIAN,   /* H of one of the two programs, of cells that the last search found */
     TB_SOFT_CARD_PUSH,      /* velocities of nodes that contact impulses have changed */
     TB_SOFT_CARD_KEEP,      /* a copy of the fields, on the card */
     TB_SOFT_CARD_UNDO       /* the fields of the copy; then as MEASURE */
@@ -64,7 +65,10 @@ typedef struct tb_soft_card_pair {
 
 typedef struct tb_soft_card_obstacle {
     tb_soft_solid solid; /* where it is now */
-    bool moves;          /* impulses move it */
+    bool moves;          /* impulses move it: */
+    int32_t rigid;       /* number of the rigid body, from 0 */
+    double root[36];     /* L, and its centre of mass: grid/partners.c */
+    tb_vec3 centre;
 } tb_soft_card_obstacle;
 
 /* A cell in contact, and its corners' nodes in a and in b. */
@@ -84,6 +88,18 @@ typedef struct tb_soft_card_search {
     int32_t count;
 } tb_soft_card_search;
 
+/* H in the order of the contacts whose places in `found` are given, tb_soft_links_hessian. `turned`: in the
+ * coordinates of the facets, as qp/facet_coordinates.h turns it. */
+typedef struct tb_soft_card_hessian {
+    const int32_t *found; /* contacts */
+    int32_t contacts, columns, half_bandwidth;
+    bool turned;
+    double *host; /* half_bandwidth + 1 by columns x contacts, to fill; NULL: H stays on the card */
+    /* out: on the card, a column `stride` numbers behind the one before; until the next H of as many columns */
+    const double *band;
+    int64_t stride;
+} tb_soft_card_hessian;
+
 /* A node's new velocity. */
 typedef struct tb_soft_card_push {
     int32_t body, node;
@@ -98,7 +114,8 @@ typedef struct tb_soft_card_call {
     tb_soft_field *fields;          /* bodies, of the host; of BRING and FETCH */
     tb_soft_card_outcome *outcomes; /* bodies; of BRING, MEASURE, FORCES, TRANSPORT and UNDO */
     double *impulses; /* clamps x 6, of FORCES: impulse that a follower's rigid body gets, moment */
-    tb_soft_card_search *search; /* of SEARCH */
+    tb_soft_card_search *search;   /* of SEARCH */
+    tb_soft_card_hessian *hessian; /* of HESSIAN */
     const tb_soft_card_push *push;
     int32_t pushes;
 } tb_soft_card_call;

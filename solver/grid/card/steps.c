@@ -171,7 +171,12 @@ static tb_status list_obstacles(tb_soft_world *w, tb_soft_card_search *s, tb_err
     if (o == NULL) return tb_fail_memory(error, 0, "obstacles of soft bodies");
     for (int32_t i = 0; i < count; i++) {
         o[i].solid = w->now[i];
-        o[i].moves = tb_soft_side_of(w, w->scene.number_of_bodies + i).moves;
+        o[i].rigid = w->scene.obstacles[i].rigid - 1;
+        if (o[i].rigid < 0) continue;
+        const tb_soft_rigid *r = w->rigid + o[i].rigid;
+        o[i].moves = r->moves;
+        o[i].centre = r->centre;
+        memcpy(o[i].root, r->root, sizeof o[i].root);
     }
     s->obstacle = o;
     return TB_OK;
@@ -193,6 +198,13 @@ static void take_corners(tb_soft_world *w, const tb_soft_card_found *found)
     }
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const uint64_t x = ((const tb_soft_card_place *)a)->key,
+                   y = ((const tb_soft_card_place *)b)->key;
+    return x < y ? -1 : x > y;
+}
+
 tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
                                      tb_error *error)
 {
@@ -207,15 +219,46 @@ tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contact
     if (status == TB_OK) status = make(w, &call, error);
     if (status != TB_OK) return status;
     *contacts = TB_ARENA_ARRAY(&w->step, tb_soft_contact, s.count);
-    if (*contacts == NULL)
+    tb_soft_card_place *places = TB_ARENA_ARRAY(&w->step, tb_soft_card_place, s.count);
+    if (*contacts == NULL || places == NULL)
         return tb_fail_memory(error, (size_t)s.count * sizeof **contacts, "cells in contact");
     for (int32_t i = 0; i < s.count; i++) {
         (*contacts)[i] = s.found[i].contact;
+        places[i] = (tb_soft_card_place){s.found[i].contact.key, i};
         take_corners(w, s.found + i);
     }
     tb_soft_sort_contacts(*contacts, s.count);
+    if (s.count > 0) qsort(places, (size_t)s.count, sizeof *places, compare_places);
+    w->card->places = places;
+    w->card->number_of_places = s.count;
     *count = s.count;
     return TB_OK;
+}
+
+tb_status tb_soft_card_make_hessian(tb_soft_world *w, const tb_soft_contact *contacts,
+                                    int32_t count, const int32_t *number, int32_t columns,
+                                    tb_qp_card_program *program, double *host, tb_error *error)
+{
+    const tb_soft_card_place *place = w->card->places;
+    int32_t *found = TB_ARENA_ARRAY(&w->step, int32_t, count);
+    tb_soft_card_call call = begin_call(w, TB_SOFT_CARD_HESSIAN);
+    tb_soft_card_hessian h = {.found = found,
+                              .contacts = program->program.n / columns,
+                              .columns = columns,
+                              .half_bandwidth = program->program.half_bandwidth,
+                              .turned = columns == 2 && host == NULL,
+                              .host = host};
+    if (found == NULL) return tb_fail_memory(error, 0, "the Hessian of contacts");
+    for (int32_t i = 0; i < count; i++) {
+        if (number[i] < 0) continue;
+        while (place->key != contacts[i].key) place++; /* both ascend, and all are there */
+        found[number[i]] = place->place;
+    }
+    call.hessian = &h;
+    const tb_status status = make(w, &call, error);
+    program->band = h.band;
+    program->stride = h.stride;
+    return status;
 }
 
 tb_status tb_soft_card_push_velocities(tb_soft_world *w, const tb_soft_card_push *push,

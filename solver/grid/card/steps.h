@@ -5,6 +5,13 @@
 #include "backend/backend.h"
 #include "grid/card/fields.h"
 #include "grid/grid.h"
+#include "qp/facet_coordinates.h"
+
+/* Where the card has a found cell. */
+typedef struct tb_soft_card_place {
+    uint64_t key;
+    int32_t place;
+} tb_soft_card_place;
 
 /* A world's place on a card. The host's copy is fetched when it is wanted. */
 typedef struct tb_soft_card {
@@ -12,9 +19,12 @@ typedef struct tb_soft_card {
     void *context;
     tb_soft_card_outcome outcomes[TB_SOFT_MOST_BODIES];
     double impulses[6 * TB_SOFT_MOST_BODIES]; /* clamps x 6, of the last substep */
-    bool brought;                             /* the card has the present fields */
-    bool stale;                               /* the host has not */
-    bool measured;                            /* the outcomes are those of the present fields */
+    /* of the last search, from the arena of the step: keys and their places, ascending */
+    struct tb_soft_card_place *places;
+    int32_t number_of_places;
+    bool brought;  /* the card has the present fields */
+    bool stale;    /* the host has not */
+    bool measured; /* the outcomes are those of the present fields */
 } tb_soft_card;
 
 /* Opens the world's card, if its options ask for one and the backend takes soft bodies. */
@@ -36,6 +46,11 @@ void tb_soft_card_receive(tb_soft_world *w, int32_t body);
  * the corners of the cells in contact. */
 tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
                                      tb_error *error);
+/* H of the contacts with number[i] >= 0, which the last search has found: on the card for `program`, whose n and
+ * half-bandwidth are set, in the coordinates of its rows; or `host` is not NULL, and H is written there. */
+tb_status tb_soft_card_make_hessian(tb_soft_world *w, const tb_soft_contact *contacts,
+                                    int32_t count, const int32_t *number, int32_t columns,
+                                    tb_qp_card_program *program, double *host, tb_error *error);
 /* Velocities that contact impulses have changed. */
 tb_status tb_soft_card_push_velocities(tb_soft_world *w, const tb_soft_card_push *push,
                                        int32_t count, tb_error *error);

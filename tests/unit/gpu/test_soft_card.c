@@ -4,6 +4,7 @@
 #include "grid/card/steps.h"
 #include "grid/grid_internal.h"
 #include "gpu_qp_util.h"
+#include "soft_util.h"
 
 static tb_error error;
 
@@ -33,11 +34,12 @@ static const char TOUCHING[] =
 
 static const char MESH[] =
     "<soft model=\"s\"><option timestep=\"0.002\" gravity=\"0 0 -9.81\"/>"
-    "<grid lower=\"-0.75 -0.75 -0.75\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>"
+    "<grid lower=\"-0.9 -0.9 -0.9\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>"
     "<material name=\"m\" density=\"1000\" young=\"1e4\" poisson=\"0.3\"/>"
-    "<mesh name=\"t\" vertex=\"0 0 0 0.4 0 0 0 0.4 0 0 0 0.4\" "
-    "face=\"0 2 1 0 1 3 0 3 2 1 2 3\"/>"
-    "<body name=\"b\" material=\"m\" type=\"mesh\" mesh=\"t\" pos=\"-0.1 -0.1 -0.1\" "
+    "<mesh name=\"t\" vertex=\"-.28 -.28 -.28 .28 -.28 -.28 -.28 .28 -.28 .28 .28 -.28 "
+    "-.28 -.28 .28 .28 -.28 .28 -.28 .28 .28 .28 .28 .28\" "
+    "face=\"0 2 1 1 2 3 4 5 6 5 7 6 0 1 4 1 5 4 2 6 3 3 6 7 0 4 2 2 4 6 1 3 5 3 7 5\"/>"
+    "<body name=\"b\" material=\"m\" type=\"mesh\" mesh=\"t\" "
     "velocity=\"0.3 0 0\" angular=\"0 2 1\"/></soft>";
 
 static int32_t steps_of(int32_t played)
@@ -197,6 +199,33 @@ START_TEST(a_step_on_the_card_is_undone)
 }
 END_TEST
 
+START_TEST(programs_are_made_and_solved_on_the_card)
+{
+    const tb_soft_load_options options = {.threads = 1, .backend = TB_BACKEND_GPU};
+    (void)card_is_played();
+    tb_soft_world *here = load(TOUCHING, TB_BACKEND_CPU), *there;
+    tb_soft_certificate c, d;
+    double centre[2][3];
+    TEST_OK(tb_soft_world_load(TOUCHING, strlen(TOUCHING), "text", &options, &there, &error),
+            &error);
+    TEST_OK(tb_soft_step(here, 1, &c, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, &d, &error), &error);
+    ck_assert_int_eq(d.status, TB_OK);
+    ck_assert_int_eq(d.normal.fallbacks + d.tangential.fallbacks, 0);
+    ck_assert_double_le(fmax(d.normal.residual, d.tangential.residual), 1e-10);
+    ck_assert_int_eq(c.tangential.variables, d.tangential.variables);
+    ck_assert_int_gt(d.tangential.variables, 0);
+    TEST_NEAR(d.kinetic, c.kinetic, 1e-10 * c.kinetic);
+    TEST_NEAR(d.contact_work, c.contact_work, 1e-8 * fabs(c.contact_work));
+    tb_soft_world_measure(here, 0, NULL, NULL, centre[0]);
+    tb_soft_world_measure(there, 0, NULL, NULL, centre[1]);
+    for (int a = 0; a < 3; a++) TEST_NEAR(centre[0][a], centre[1][a], 1e-12);
+    check_hessians(there, 8);
+    tb_soft_world_destroy(here);
+    tb_soft_world_destroy(there);
+}
+END_TEST
+
 START_TEST(a_grid_larger_than_the_card_is_refused)
 {
     static const char large[] =
@@ -215,6 +244,7 @@ END_TEST
 TEST_MAIN(a_cylinder_in_flight_has_the_processors_bytes, moving_clamps_have_the_processors_bytes,
           bodies_in_contact_have_the_processors_bytes, a_mesh_has_the_processors_bytes,
           fields_stay_on_the_card_until_they_are_wanted, a_step_on_the_card_is_undone,
+          programs_are_made_and_solved_on_the_card,
           the_processor_solves_programs_that_a_card_does_not_take,
           the_processor_solves_programs_that_do_not_converge_on_a_card,
           a_grid_larger_than_the_card_is_refused)

@@ -3,6 +3,7 @@
 #include "grid/card/steps.h"
 #include "grid/grid_internal.h"
 #include "gpu_qp_util.h"
+#include "soft_util.h"
 
 static tb_error error;
 
@@ -113,6 +114,7 @@ START_TEST(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes)
     TEST_OK(tb_step(card, fork, 1, NULL, &error), &error);
     ck_assert_uint_eq(tb_state_hash(here), tb_state_hash(there));
     ck_assert_uint_eq(tb_state_hash(here), tb_state_hash(fork));
+    check_hessians(tb_state_soft_world(fork), 8);
     tb_stepper_destroy(processor);
     tb_stepper_destroy(card);
     tb_state_destroy(here);
