@@ -34,7 +34,13 @@ static tb_status bring_search(tb_gpu_soft_world *c, const tb_soft_card_search *s
 static tb_status reserve_found(tb_gpu_soft_world *c, int32_t count, tb_error *error)
 {
     const size_t cell = sizeof(tb_soft_card_found), bytes = (size_t)count * cell;
-    const tb_status status = tb_gpu_reserve(&c->device, &c->found, bytes, error);
+    const size_t had = c->found.capacity;
+    tb_status status = tb_gpu_reserve(&c->device, &c->found, bytes, error);
+    /* a search fetches a few more cells than it finds */
+    if (status == TB_OK && c->found.capacity > had)
+        status = tb_gpu_check(
+            &c->device, cudaMemsetAsync(c->found.memory, 0, c->found.capacity, c->device.stream),
+            "finding contacts", error);
     if (status != TB_OK) return status;
     return tb_gpu_reserve_pinned(&c->device, &c->seen, bytes + cell, error);
 }

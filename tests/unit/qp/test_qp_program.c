@@ -155,11 +155,11 @@ START_TEST(facets_are_bounds_in_the_coordinates_of_their_rows)
     tb_qp_facet_coordinates *turned = NULL;
     TEST_OK(tb_qp_to_facet_coordinates(&facets, &arena, &turned), NULL);
     tb_qp_facet_force(turned, f);
-    turned->program.f = turned->f;
-    turned->program.b = b;
+    turned->turned.program.f = turned->f;
+    turned->turned.program.b = b;
     options.system = TB_QP_BOUNDS;
-    TEST_OK(tb_qp_program_solve(&turned->program, &options, active[1], x[1], lambda[1], &result,
-                                &error),
+    TEST_OK(tb_qp_program_solve(&turned->turned.program, &options, active[1], x[1], lambda[1],
+                                &result, &error),
             &error);
     tb_qp_from_facet_coordinates(turned, x[1]);
     ck_assert_mem_eq(active[0], active[1], ROWS);
