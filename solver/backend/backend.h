@@ -55,7 +55,8 @@ typedef struct tb_backend {
     /* Working memory for `options`. */
     tb_status (*create)(const tb_step_options *options, void **context, tb_error *error);
     void (*destroy)(void *context);
-    /* Whether the context also serves these options, or another must be made. */
+    /* Whether the context also serves these options, or another must be made. NULL: every change of
+     * options needs another. */
     bool (*serves)(const void *context, const tb_step_options *options);
     /* Steps every world `steps` times, or by its course where there are courses (checked; NULL:
      * none); the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and

@@ -31,7 +31,8 @@ typedef struct tb_solid_key {
 
 /* Shapes whose boxes, grown by the margin, met when the list was made. */
 typedef struct tb_near_pair {
-    int32_t a, b; /* in shapes, a < b */
+    int32_t a, b;   /* in shapes, a < b */
+    bool may_touch; /* at the present point: boxes meet, and of two balls the balls */
     tb_volume_constants constants;
 } tb_near_pair;
 
@@ -76,7 +77,8 @@ struct tb_penalty {
     tb_overlaps_found found;
     double *y, *scratch; /* the integrator's */
     int32_t size;
-    double power; /* W, of the contacts in the last evaluation */
+    double y_energy; /* J, of the state that the last step left in y; NAN: not known */
+    double power;    /* W, of the contacts in the last evaluation */
     bool degenerate;
 
     /* of the step that is being made */
@@ -95,6 +97,8 @@ tb_status tb_penalty_prepare(tb_penalty *p, const tb_state *state, tb_error *err
 tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error *error);
 /* Starts the evaluations of a step of p->state, where it keeps them. */
 void tb_penalty_begin_kept(const tb_penalty *p);
+/* Whether all numbers of y are finite. */
+bool tb_penalty_is_finite(const tb_penalty *p, const double *y);
 /* f(t, y) for tb_integrate; the context is the tb_penalty. */
 tb_status tb_penalty_slope(void *context, double t, const double *y, double *slope,
                            tb_error *error);

@@ -117,19 +117,27 @@ bool tb_integrator_fixed(const char *name, tb_fixed_method *method)
 
 /* All stages of a step h from t at y; the first slope is there if `warm`. Stage k is at scratch +
  * k size, the point of a stage behind the last. */
+/* sum = x + weight y; sum may be x. */
+static void add_scaled(size_t n, const double *x, double weight, const double *y, double *sum)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) sum[i] = x[i] + weight * y[i];
+}
+
 static tb_status run_stages(const table *m, tb_initial_value *p, double t, double h, bool warm,
                             tb_error *error)
 {
     const size_t n = (size_t)p->size;
     double *point = p->scratch + TB_MOST_STAGES * n;
     for (int32_t s = warm ? 1 : 0; s < m->stages; s++) {
-        memcpy(point, p->y, n * sizeof *point);
+        const double *at = p->y;
         for (int32_t k = 0; k < s; k++) {
-            const double weight = h * m->a[s][k], *slope = p->scratch + (size_t)k * n;
-            for (size_t i = 0; i < n && weight != 0; i++) point[i] += weight * slope[i];
+            if (m->a[s][k] == 0) continue;
+            add_scaled(n, at, h * m->a[s][k], p->scratch + (size_t)k * n, point);
+            at = point;
         }
         const tb_status status =
-            p->slope(p->context, t + m->c[s] * h, point, p->scratch + (size_t)s * n, error);
+            p->slope(p->context, t + m->c[s] * h, at, p->scratch + (size_t)s * n, error);
         p->evaluations++;
         if (status != TB_OK) return status;
     }
@@ -139,10 +147,8 @@ static tb_status run_stages(const table *m, tb_initial_value *p, double t, doubl
 static void advance(const table *m, tb_initial_value *p, double h)
 {
     const size_t n = (size_t)p->size;
-    for (int32_t s = 0; s < m->stages; s++) {
-        const double weight = h * m->b[s], *slope = p->scratch + (size_t)s * n;
-        for (size_t i = 0; i < n && weight != 0; i++) p->y[i] += weight * slope[i];
-    }
+    for (int32_t s = 0; s < m->stages; s++)
+        if (m->b[s] != 0) add_scaled(n, p->y, h * m->b[s], p->scratch + (size_t)s * n, p->y);
 }
 
 /* Difference of both methods over the tolerance, the largest of all numbers. */

@@ -197,7 +197,8 @@ tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *opt
     if (status != TB_OK) return status;
 
     /* working memory that does not suit is recreated */
-    if (backend != stepper->backend || !backend->serves(stepper->context, options)) {
+    if (backend != stepper->backend || backend->serves == NULL ||
+        !backend->serves(stepper->context, options)) {
         status = exchange(stepper, backend, options, error);
         if (status != TB_OK) return status;
     }

@@ -280,9 +280,57 @@ START_TEST(runs_repeat_and_continue_from_snapshots_byte_by_byte)
 }
 END_TEST
 
+/* 5,051 balls, so that threads share the loops over trees, shapes and pairs. */
+START_TEST(one_world_has_the_same_bytes_with_any_number_of_threads)
+{
+    uint64_t hashes[2];
+    tb_certificate worst[2];
+    for (int i = 0; i < 2; i++) {
+        played p = play_begin("billiards", "rkfix4", 1e-8, 0.01);
+        tb_step_options options = tb_stepper_options(p.stepper);
+        options.threads = i == 0 ? 1 : 3;
+        TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+        play(&p, 80);
+        ck_assert_int_gt(tb_state_number_of_contacts(p.state), 10);
+        hashes[i] = tb_state_hash(p.state);
+        worst[i] = p.worst;
+        play_end(&p);
+    }
+    ck_assert(hashes[0] == hashes[1]);
+    ck_assert(memcmp(&worst[0], &worst[1], sizeof worst[0]) == 0);
+}
+END_TEST
+
+/* A step takes the energy at its start from the step before, unless somebody has moved the state. */
+START_TEST(the_energy_at_a_steps_start_is_that_of_the_state)
+{
+    played p = play_begin("cube_drop", "rkfix4", 1e-8, 0.001);
+    tb_certificate c;
+    for (int i = 0; i < 6; i++) {
+        TEST_OK(tb_step(p.stepper, p.state, 1, &c, &error), &error);
+        const double before = c.energy;
+        if (i % 2 == 1) {
+            double q[7];
+            memcpy(q, tb_state_q(p.state), sizeof q);
+            q[2] += 1;
+            TEST_OK(tb_state_set_q(p.state, q, 7, &error), &error);
+        }
+        TEST_OK(tb_step(p.stepper, p.state, 1, &c, &error), &error);
+        const double raised = c.energy - c.energy_change - before;
+        if (i % 2 == 1)
+            ck_assert_double_gt(raised, 100); /* J: a metre higher */
+        else
+            ck_assert_double_eq(raised, 0);
+    }
+    play_end(&p);
+}
+END_TEST
+
 TEST_MAIN(a_cube_at_rest_is_carried_with_its_weight, a_ring_hangs_on_both_prongs_of_a_fork,
           a_ring_on_a_fork_may_be_pushed_at_one_point, a_soft_cube_sinks_by_its_own_constants,
           a_spin_decays_by_rotational_damping, the_tippe_top_inverts,
           elastic_impacts_keep_their_energy_to_the_tolerance,
           balls_without_springs_repel_each_other_by_hertz,
-          runs_repeat_and_continue_from_snapshots_byte_by_byte)
+          runs_repeat_and_continue_from_snapshots_byte_by_byte,
+          one_world_has_the_same_bytes_with_any_number_of_threads,
+          the_energy_at_a_steps_start_is_that_of_the_state)

@@ -116,12 +116,6 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
     return TB_OK;
 }
 
-static bool serves(const void *context, const tb_step_options *options)
-{
-    (void)context, (void)options; /* the device and the threads are the context's */
-    return false;
-}
-
 static void measure(const void *context, tb_stepper_use *use)
 {
     const volume_context *c = context;
@@ -397,6 +391,5 @@ const tb_backend tb_backend_volume = {.abi = TB_BACKEND_ABI,
                                       .name = "gpu",
                                       .create = create,
                                       .destroy = destroy,
-                                      .serves = serves,
                                       .step = step_batch,
                                       .measure = measure};

@@ -115,12 +115,6 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
     return TB_OK;
 }
 
-static bool serves(const void *context, const tb_step_options *options)
-{
-    (void)context, (void)options; /* the device and the threads are the context's */
-    return false;
-}
-
 static void measure(const void *context, tb_stepper_use *use)
 {
     const planar_context *c = context;
@@ -456,6 +450,5 @@ const tb_backend tb_backend_planar = {.abi = TB_BACKEND_ABI,
                                       .name = "gpu",
                                       .create = create,
                                       .destroy = destroy,
-                                      .serves = serves,
                                       .step = step_batch,
                                       .measure = measure};
