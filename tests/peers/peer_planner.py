@@ -62,7 +62,8 @@ JAMMED = {
     ]
 }
 NOISE_M = 0.0002
-REST_STEPS = 1000  # of 2 ms, MJCF's default
+DENSITY = 600  # kg/m^3
+REST_STEPS = 2000  # of 2 ms, MJCF's default
 UNCERTIFIED = 0.005  # share of the trials
 
 
@@ -200,16 +201,22 @@ def scan(kind: str, number: int) -> meshes.Mesh:
 
 
 def at_rest(mesh: meshes.Mesh) -> meshes.Mesh:
-    """The mesh turned and moved as its convex hull comes to rest on a table.
+    """A closed mesh turned and moved as its convex hull, with its own inertia, rests on a table.
 
-    An object that tips over before the fingers close is not where its grasps were sampled.
+    An object that tips over before the fingers close is not where its grasps were sampled. Damping,
+    not rolling friction, ends the motion: friction would hold it up beside its rest.
     """
+    mass, com, inertia = meshes.mass_properties(mesh, DENSITY)
+    centre = " ".join(f"{x:.9g}" for x in com)
+    products = (*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2])
+    moments = " ".join(f"{x:.9g}" for x in products)
     points = " ".join(f"{x:.9g}" for x in mesh.vertices.ravel())
     model = local.Model(
         f"""<mujoco><asset><mesh name="hull" vertex="{points}"/></asset><worldbody>
         <geom type="plane" size="1 1 0.1"/>
-        <body pos="0 0 {1e-4 - mesh.vertices[:, 2].min():.9g}"><freejoint/>
-        <geom type="mesh" mesh="hull" density="600" condim="6" friction="0.8 0.005 0.002"/></body>
+        <body pos="0 0 {1e-4 - mesh.vertices[:, 2].min():.9g}"><joint type="free" damping="0.002"/>
+        <inertial pos="{centre}" mass="{mass:.9g}" fullinertia="{moments}"/>
+        <geom type="mesh" mesh="hull" condim="4" friction="0.7 0.005 0"/></body>
         </worldbody></mujoco>""".encode(),
         name="hull.xml",
     )
@@ -222,8 +229,8 @@ def at_rest(mesh: meshes.Mesh) -> meshes.Mesh:
 
 def as_target(mesh: meshes.Mesh) -> tuple[tribo.GraspObject, str]:
     """The object made of convex parts, and a description of its collision shapes."""
-    closed, _ = meshes.repair(at_rest(mesh))
-    mass = min(0.5, 600 * closed.volume)
+    closed = at_rest(meshes.repair(mesh)[0])
+    mass = min(0.5, DENSITY * closed.volume)
     try:
         parts = meshes.convex_parts(closed, threshold=0.05, largest=12, iterations=20)
     except ImportError:
