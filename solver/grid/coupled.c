@@ -327,7 +327,9 @@ tb_status tb_soft_step_state(tb_state *state, const tb_step_options *options,
         return TB_OK;
     }
     tb_error ignored;
-    if (tb_soft_world_undo_step(s->world, &s->backup, &ignored) != TB_OK) status = TB_DIVERGED;
+    const tb_status undone = tb_soft_world_undo_step(s->world, &s->backup, &ignored);
+    /* of a lost card, ABORTED is the cause already */
+    if (undone != TB_OK && undone != TB_ABORTED) status = TB_DIVERGED;
     tb_state_put_back_rigid(state, before);
     tb_state_destroy(before);
     if (status == TB_DIVERGED)

@@ -1,5 +1,8 @@
 /* States with soft and rigid bodies whose soft fields lie on a card, beside the processor: the same bytes.
  * Where there is no card, one that the processor plays runs the kernels. */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "grid/card/steps.h"
 #include "grid/grid_internal.h"
 #include "gpu_qp_util.h"
@@ -148,5 +151,29 @@ START_TEST(a_batch_has_worlds_with_and_without_soft_bodies)
 }
 END_TEST
 
+START_TEST(a_step_on_a_lost_card_is_aborted)
+{
+    char lost[] = "/tmp/tribo_soft_card_XXXXXX";
+    const int file = mkstemp(lost);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(unlink(lost), 0);
+    ck_assert_int_eq(setenv("TRIBO_TEST_LOSE", lost, 1), 0);
+    if (!card_is_played()) return;
+    tb_model *model = load("main.xml");
+    tb_state *state = make_state(model);
+    tb_stepper *card = make_stepper(TB_BACKEND_GPU);
+    tb_certificate certificate;
+    TEST_OK(tb_step(card, state, 1, NULL, &error), &error);
+    close(open(lost, O_CREAT | O_WRONLY, 0600));
+    TEST_STATUS(tb_step(card, state, 1, &certificate, &error), TB_ABORTED, &error);
+    ck_assert_int_eq(unlink(lost), 0);
+    ck_assert_int_ne(certificate.status, TB_DIVERGED);
+    ck_assert_int_eq(tb_state_steps(state), 1);
+    tb_stepper_destroy(card);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+END_TEST
+
 TEST_MAIN(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes,
-          a_batch_has_worlds_with_and_without_soft_bodies)
+          a_batch_has_worlds_with_and_without_soft_bodies, a_step_on_a_lost_card_is_aborted)
