@@ -4,8 +4,8 @@ The soft pads take the place of the hand's pads: blocks of silicone, clamped to 
 thicker towards the mug. Both hands close with the same force, lift and hold. The mug swings in the
 soft pads, as the silicone has little damping: its creep is the drift beside the swing of the point
 of the mug that is between the pads. The silicone has twice its density, so that waves need fewer
-substeps; the fingers carry the pads' weight. A session of the soft hand is forked and restored with the mug
-in the air and goes on with the same bytes.
+substeps; the fingers carry the pads' weight. A session of the soft hand is forked and restored
+with the mug in the air and goes on with the same bytes.
 
 PYTHONPATH=tests/e2e build/python/bin/python tests/e2e/soft_pads_lift_the_mug.py
 """
