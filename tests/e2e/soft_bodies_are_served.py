@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
-from common_daemon import Report, scratch
+from common_daemon import BUILD, Report, scratch
 
 import tribo
 
@@ -18,6 +19,11 @@ SCENE = """<soft model="press">
   <rigid file="parts/weight.xml"/>
 </soft>
 """
+#: A card played on the processor, or the plug-in that TRIBO_GPU_PLUGIN names.
+PLUGIN = os.environ.get("TRIBO_GPU_PLUGIN", str((BUILD / "tests" / "plugin" / "card.so").resolve()))
+CARD = {"TRIBO_GPU_PLUGIN": PLUGIN, "TRIBOD_SERVER_BACKEND": "gpu"}
+#: a played card is slow
+STEPS_ON_A_CARD = 4
 WEIGHT = """<mujoco><worldbody><body name="weight" pos="0 0 0.36"><freejoint/>
   <geom type="box" size="0.3 0.3 0.05" mass="8"/></body></worldbody></mujoco>
 """
@@ -145,6 +151,37 @@ def bad_input(report: Report, client: tribo.Client, folder: Path) -> None:
         report.equal(session.state().steps, 0, "nothing is lost")
 
 
+def on_a_card(report: Report, folder: Path) -> None:
+    """Sessions on a card: forks and snapshots go on alike, and steps end where the processor's do.
+
+    The card adds up the programs' sums in its own order: impulses differ in their last bits.
+    """
+    with tribo.Daemon(environment=CARD) as daemon, daemon.connect() as client:
+        scene = client.load(folder / "press.xml")
+        ends = []
+        for device in ("cpu", "gpu:0"):
+            with client.create_session(scene, device=device) as session:
+                report.equal([s.device for s in client.sessions()], [device], "where it is")
+                answer = session.step(STEPS_ON_A_CARD, bodies=True, surfaces=True)
+                report.check(answer.soft_certificates[0].contacts > 20, "they touch")
+                taken = session.snapshot()
+                (fork,) = session.fork()
+                forked = fork.step(1, bodies=True, surfaces=True)
+                session.restore(taken.snapshot_id)
+                last = session.step(1, bodies=True, surfaces=True)
+                report.check(np.array_equal(forked.bodies, last.bodies), f"{device}: a fork's body")
+                ends.append((answer, last))
+                fork.delete()
+        for one, other in zip(*ends, strict=True):
+            report.check(np.allclose(one.bodies, other.bodies, 0, 1e-12), "where the weight is")
+            for name, most in (("vertices", 1e-12), ("pressures", 1e-8), ("triangles", 0)):
+                numbers = [getattr(a.surfaces[0], name) for a in (one, other)]
+                report.check(np.allclose(*numbers, 0, most), f"{name} of the surface")
+            soft = [a.soft_certificates[0] for a in (one, other)]
+            report.equal(soft[0].contacts, soft[1].contacts, "cells in contact")
+            report.equal(soft[1].fallbacks, 0, "programs that the card left to the processor")
+
+
 def main() -> None:
     """Runs the checks."""
     report = Report()
@@ -160,6 +197,7 @@ def main() -> None:
         (folder / "parts" / "slab.obj").write_text(SLAB)
         pads(report, client, folder)
         bad_input(report, client, folder)
+        on_a_card(report, folder)
     report.finish()
 
 

@@ -100,6 +100,8 @@ check "what nothing can move has no rows" [ "$(number contacts)" -eq 0 ]
 # bad input
 run 1 run "$dir/jelly.xml" --solver sor
 says "schurpa, direct and newton"
+run 2 run "$dir/jelly.xml" --server 127.0.0.1:1
+says "--server takes no scene of soft bodies"
 run 1 run "$dir/jelly.xml" --steps 1 --record "$dir/a.vtk"
 says ".csv or .pvd"
 run 1 run "$dir/jelly.xml" --steps 1 --dt 0.9

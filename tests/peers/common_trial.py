@@ -307,8 +307,10 @@ def compare_pose(found: Ours, answer: dict[str, Any], matrix: Any, acceleration:
 
 
 def step_time(path: Path, options: list[str]) -> dict[str, Any]:
-    """Processor time of a step from qpos0, in us; nothing where the run does not end. The account of
-    energy is left out, since mj_step makes none unless a model asks for it."""
+    """Processor time of a step from qpos0, in us; nothing where the run does not end.
+
+    The account of energy is left out, since mj_step makes none unless a model asks for it.
+    """
     answer, _, share = tribo(STEP_LIMIT_S, "run", path, *HOW, *options, "--no-energy")
     if answer is None:
         return {}

@@ -267,7 +267,13 @@ int command_run(int argc, char **argv)
     case ARGS_READY: break;
     }
     r.options.path = argv[1];
-    if (r.remote.address == NULL && run_soft_takes(r.options.path)) {
+    const bool soft = run_soft_takes(r.options.path);
+    if (soft && r.remote.address != NULL) {
+        args_complain(COMMAND.name, "--server takes no scene of soft bodies: a session of a client "
+                                    "(clients/python) steps it in a daemon");
+        return CLI_USAGE;
+    }
+    if (soft) {
         const run_soft_request request = {.options = &r.options,
                                           .steps = r.steps,
                                           .time = r.time,

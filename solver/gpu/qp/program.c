@@ -163,6 +163,12 @@ static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error 
     if (h->at.hessian > staging) staging = h->at.hessian;
     tb_status status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
     if (status == TB_OK) status = tb_gpu_reserve_pinned(&h->device, &h->staging, staging, error);
+    /* the gaps between the parts come back with them */
+    if (status == TB_OK)
+        status = tb_gpu_check(&h->device,
+                              cudaMemsetAsync((char *)h->given.memory + h->at.active, 0,
+                                              h->at.value - h->at.active, h->device.stream),
+                              "bringing the program", error);
     if (status != TB_OK) return status;
     point_to(&h->g, &h->at, h->given.memory);
     const size_t work = single ? tb_gpu_program_scratch_f32(&h->g) : tb_gpu_program_scratch(&h->g);

@@ -11,7 +11,9 @@
 
 #include "grid/programs.h"
 
-enum { SWEEPS = 100 };
+/* Sweeps end when SETTLED of them in a row have changed no working set. On nine cylinders that takes 38 of
+ * 100 sweeps, and finds 0.93 of the first sets of friction right in place of 0.95. */
+enum { SWEEPS = 100, SETTLED = 10 };
 /* A sweep goes this far along its change. On nine cylinders 100 sweeps by 1.5 find 0.99 of the active
  * facets, and 100 by 1 find 0.89. */
 static const double RELAXATION = 1.5;
@@ -121,7 +123,19 @@ static void slide(const double d[9], double sign, double most, double b[2], doub
     for (int k = 0; k < 3; k++) u[k] += half * (d[3 * k + 1] + sign * d[3 * k + 2]);
 }
 
-static void visit(sweeps *s, int32_t i, double friction, const double base[3], double gap_velocity)
+/* The constraints that an impulse meets: bit 0 the normal's, bits 1 to 4 the facets. */
+static uint8_t active_at(const tb_soft_contact *c, double friction)
+{
+    const double most = friction * c->alpha * (1 - AT_BOUND);
+    const double sum = c->beta[0] + c->beta[1], difference = c->beta[0] - c->beta[1];
+    if (!(c->alpha > 0)) return 1;
+    if (friction == 0) return 0;
+    return (uint8_t)((sum >= most ? 2 : 0) | (sum <= -most ? 4 : 0) | (difference >= most ? 8 : 0) |
+                     (difference <= -most ? 16 : 0));
+}
+
+/* Whether its working set changes. */
+static bool visit(sweeps *s, int32_t i, double friction, const double base[3], double gap_velocity)
 {
     tb_soft_contact *c = s->links->contacts + i;
     const double *d = s->mobility + 9 * (size_t)i;
@@ -139,17 +153,9 @@ static void visit(sweeps *s, int32_t i, double friction, const double base[3], d
         impulse[k] = (c->alpha - alpha) * c->normal[k] + (c->beta[0] - beta[0]) * c->tangent[0][k] +
                      (c->beta[1] - beta[1]) * c->tangent[1][k];
     push(s, i, impulse);
-}
-
-/* The constraints that an impulse meets: bit 0 the normal's, bits 1 to 4 the facets. */
-static uint8_t active_at(const tb_soft_contact *c, double friction)
-{
-    const double most = friction * c->alpha * (1 - AT_BOUND);
-    const double sum = c->beta[0] + c->beta[1], difference = c->beta[0] - c->beta[1];
-    if (!(c->alpha > 0)) return 1;
-    if (friction == 0) return 0;
-    return (uint8_t)((sum >= most ? 2 : 0) | (sum <= -most ? 4 : 0) | (difference >= most ? 8 : 0) |
-                     (difference <= -most ? 16 : 0));
+    const uint32_t before = c->active;
+    c->active = active_at(c, friction);
+    return c->active != before;
 }
 
 tb_status tb_soft_links_sweep(tb_soft_world *w, const tb_soft_links *l, const double *base,
@@ -173,10 +179,11 @@ tb_status tb_soft_links_sweep(tb_soft_world *w, const tb_soft_links *l, const do
         find_mobility(&s, i);
         push(&s, i, impulse);
     }
-    for (int32_t sweep = 0; sweep < SWEEPS; sweep++)
+    for (int32_t sweep = 0, settled = 0; sweep < SWEEPS && settled < SETTLED; sweep++) {
+        bool changes = false;
         for (int32_t i = 0; i < l->count; i++)
-            visit(&s, i, friction, base + 3 * i, gap_velocity[i]);
-    for (int32_t i = 0; i < l->count; i++)
-        l->contacts[i].active = active_at(l->contacts + i, friction);
+            changes |= visit(&s, i, friction, base + 3 * i, gap_velocity[i]);
+        settled = changes ? 0 : settled + 1;
+    }
     return TB_OK;
 }
