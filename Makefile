@@ -55,7 +55,7 @@ suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
 ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call suites,$(ASAN_SUITES)))
 # `make check` leaves out tests that take minutes to build or to run under ASan; `make check-asan` has them
 ASAN_IN_CHECK := $(filter-out %/test_device_world %/test_team_solve %/test_team_solve_f32 \
-    %/test_soft_card,$(ASAN_TESTS))
+    %/test_soft_card %/test_soft_state,$(ASAN_TESTS))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) \
     $(call only,tests/check_format.sh tests/check_rooms.sh tests/check_server_rooms.sh)
