@@ -29,9 +29,8 @@ enum { TB_BACKEND_ABI = 22 };
 typedef struct tb_backend_schedule {
     int32_t lanes[4]; /* of a world, in each part of a step; 0: chosen */
     int32_t alone;    /* most worlds that go alone; -1: chosen */
-    int32_t
-        overlap; /* blocks of solves that other worlds do not wait for; 0: they wait; -1: chosen */
-    int32_t large; /* shapes from which on a world is a large one; 0: chosen */
+    int32_t overlap;  /* blocks of solves that no other world waits for; 0: none; -1: chosen */
+    int32_t large;    /* shapes from which on a world is a large one; 0: chosen */
 } tb_backend_schedule;
 
 static inline tb_backend_schedule tb_backend_schedule_chosen(void)

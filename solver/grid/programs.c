@@ -99,6 +99,11 @@ static tb_status open_on_processor(projections *p, program *q)
     return tb_qp_solver_open(&q->qp, &options, &q->processor, p->error);
 }
 
+static double band_bytes(const program *q)
+{
+    return (double)sizeof(double) * q->qp.n * (q->qp.half_bandwidth + 1);
+}
+
 static tb_status open_program(projections *p, program *q, int32_t n, const int32_t *number,
                               int32_t columns)
 {
@@ -148,7 +153,7 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     q->options.tolerance = PROGRAM_TOLERANCE;
     q->options.maximum_solves = p->w->scene.options.maximum_solves;
     counts->variables = n > counts->variables ? n : counts->variables;
-    counts->bytes += (double)sizeof(double) * n * (q->qp.half_bandwidth + 1); /* H is written */
+    counts->bytes += band_bytes(q); /* H is written */
     if (q->qp.half_bandwidth > counts->half_bandwidth)
         counts->half_bandwidth = q->qp.half_bandwidth;
     tb_status status = TB_OK;
@@ -166,11 +171,6 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     if (on_card(q) && (status == TB_UNSUPPORTED || status == TB_RESOURCE_EXHAUSTED))
         return open_on_processor(p, q);
     return status;
-}
-
-static double band_bytes(const program *q)
-{
-    return (double)sizeof(double) * q->qp.n * (q->qp.half_bandwidth + 1);
 }
 
 static void count_solve(program *q, const tb_qp_result *r)
@@ -222,6 +222,7 @@ static tb_status solve_program(projections *p, program *q)
     if (r.status != TB_OK) p->c->status = r.status;
     return TB_OK;
 }
+
 /* Closes the program and counts how good its first set was. */
 static void close_program(program *q)
 {

@@ -142,7 +142,7 @@ static bool add_pair(tb_penalty *p, int32_t a, int32_t b)
     p->pairs[p->number_of_pairs++] =
         (tb_near_pair){.a = a < b ? a : b,
                        .b = a < b ? b : a,
-                       .constants = tb_volume_constants_of_pair(&x->constants, &y->constants)};
+                       .reach = x->radius > 0 && y->radius > 0 ? x->radius + y->radius : 0};
     return true;
 }
 
@@ -183,11 +183,11 @@ static void test_pair(void *context, int32_t i, int32_t thread)
     tb_penalty *p = ((const point_loop *)context)->p;
     tb_near_pair *pair = &p->pairs[i];
     const int32_t a = pair->a, b = pair->b;
-    const double ra = p->shapes[a].radius, rb = p->shapes[b].radius;
+    const tb_pose *poses = p->shape_poses;
     (void)thread;
-    pair->may_touch = tb_boxes_meet(p->boxes + 6 * a, p->boxes + 6 * b) &&
-                      (!(ra > 0 && rb > 0) || tb_law_balls_touch(p->shape_poses[a].position, ra,
-                                                                 p->shape_poses[b].position, rb));
+    pair->may_touch = (pair->reach == 0 ||
+                       tb_law_balls_touch(poses[a].position, poses[b].position, pair->reach)) &&
+                      tb_boxes_meet(p->boxes + 6 * a, p->boxes + 6 * b);
 }
 
 /* ---- contacts ---- */
@@ -199,13 +199,13 @@ static tb_law_motion motion_of(const tb_penalty *p, int32_t body)
 
 /* Applies a contact and remembers it; given: its push, NULL: by the law of overlaps. False if memory is
  * refused. */
-static bool apply(tb_penalty *p, const tb_near_pair *pair, const tb_overlap_part *part,
-                  const tb_contact_push *given)
+static bool apply(tb_penalty *p, const tb_near_pair *pair, const tb_volume_constants *constants,
+                  const tb_overlap_part *part, const tb_contact_push *given)
 {
     const int32_t a = p->shapes[pair->a].body, b = p->shapes[pair->b].body;
     const tb_law_motion ma = motion_of(p, a), mb = motion_of(p, b);
     tb_law_pressed x;
-    tb_law_press(&pair->constants, part, given, &ma, &mb, &x);
+    tb_law_press(constants, part, given, &ma, &mb, &x);
     if (!(tb_v3_length2(part->area) > 0)) p->degenerate = true;
     tb_law_add_wrench(p->wrenches + 6 * a, ma.com, part->centroid, x.push.force, x.push.torque);
     tb_law_add_wrench(p->wrenches + 6 * b, mb.com, part->centroid, tb_v3_negate(x.push.force),
@@ -227,16 +227,17 @@ static tb_law_round round_of(const tb_penalty *p, int32_t shape)
                           tb_m33_column(&pose->rotation, 2)};
 }
 
-static bool push_round(tb_penalty *p, const tb_near_pair *pair)
+static bool push_round(tb_penalty *p, const tb_near_pair *pair,
+                       const tb_volume_constants *constants)
 {
     const tb_law_round a = round_of(p, pair->a), b = round_of(p, pair->b);
     tb_overlap_part part;
     tb_contact_push push;
     bool given;
-    switch (tb_law_round_contact(&pair->constants, &a, &b, &part, &push, &given)) {
+    switch (tb_law_round_contact(constants, &a, &b, &part, &push, &given)) {
     case TB_BALLS_APART: return true;
     case TB_BALLS_EQUAL: p->degenerate = true; return true;
-    default: return apply(p, pair, &part, given ? &push : NULL);
+    default: return apply(p, pair, constants, &part, given ? &push : NULL);
     }
 }
 
@@ -307,18 +308,19 @@ static void keep_evaluation(const tb_penalty *p, tb_kept_evaluations *kept)
 static tb_status push_pair(tb_penalty *p, const tb_near_pair *pair, tb_error *error)
 {
     const tb_law_shape *a = &p->shapes[pair->a], *b = &p->shapes[pair->b];
+    const tb_volume_constants constants = tb_volume_constants_of_pair(&a->constants, &b->constants);
     bool fits = true;
     if (tb_law_is_round(a->radius, a->half_space, b->radius, b->half_space)) {
-        fits = push_round(p, pair);
+        fits = push_round(p, pair, &constants);
     } else {
         const tb_status status =
             tb_solids_overlap(&p->solids[a->solid], &p->shape_poses[pair->a], &p->solids[b->solid],
-                              &p->shape_poses[pair->b], !pair->constants.joined, &p->found, error);
+                              &p->shape_poses[pair->b], !constants.joined, &p->found, error);
         if (status != TB_OK) return status;
         const int32_t first = p->number_of_contacts;
         for (int32_t i = 0; i < p->found.number_of_parts && fits; i++) {
             const tb_overlap_part part = p->found.parts[i];
-            fits = apply(p, pair, &part, NULL);
+            fits = apply(p, pair, &constants, &part, NULL);
         }
         if (p->found.keeps_faces && fits) keep_triangles(p, first);
     }

@@ -12,11 +12,11 @@ typedef tb_status tb_slope_function(void *context, double t, const double *y, do
 typedef struct tb_initial_value {
     tb_slope_function *slope;
     void *context;
-    int32_t size;
-    double dt;        /* s: from t = 0 to t = dt */
-    double tolerance; /* of the adaptive methods: relative, and absolute in units of y */
-    double *y;        /* size: at 0, then at dt */
-    double *scratch;  /* TB_INTEGRATE_ARRAYS x size */
+    int32_t size, threads; /* threads: that may share a sum of slopes; 0: all */
+    double dt;             /* s: from t = 0 to t = dt */
+    double tolerance;      /* of the adaptive methods: relative, and absolute in units of y */
+    double *y;             /* size: at 0, then at dt */
+    double *scratch;       /* TB_INTEGRATE_ARRAYS x size */
     int64_t evaluations, steps, rejected;
 } tb_initial_value;
 

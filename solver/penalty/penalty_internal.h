@@ -32,8 +32,8 @@ typedef struct tb_solid_key {
 /* Shapes whose boxes, grown by the margin, met when the list was made. */
 typedef struct tb_near_pair {
     int32_t a, b;   /* in shapes, a < b */
+    double reach;   /* m, sum of the radii of two balls; other shapes: 0 */
     bool may_touch; /* at the present point: boxes meet, and of two balls the balls */
-    tb_volume_constants constants;
 } tb_near_pair;
 
 /* The contact of one part in the last evaluation. */

@@ -7,8 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "penalty/integrate.h"
 #include "tribo.h"
+
+/* Numbers of a sum that a thread takes at a time. */
+enum { BLOCK = 4096 };
 
 typedef struct table {
     const char *name;
@@ -115,40 +119,56 @@ bool tb_integrator_fixed(const char *name, tb_fixed_method *method)
 
 /* ---- steps ---- */
 
-/* All stages of a step h from t at y; the first slope is there if `warm`. Stage k is at scratch +
- * k size, the point of a stage behind the last. */
-/* sum = x + weight y; sum may be x. */
-static void add_scaled(size_t n, const double *x, double weight, const double *y, double *sum)
+/* A sum of slopes that threads share. */
+typedef struct slope_sum {
+    const tb_initial_value *problem;
+    const double *weights; /* count, without h */
+    int32_t count;
+    double h;    /* s */
+    double *sum; /* y + h (weights . slopes); may be y */
+} slope_sum;
+
+static void add_block(void *context, int32_t block, int32_t thread)
 {
+    const slope_sum *x = context;
+    const tb_initial_value *p = x->problem;
+    const int32_t first = block * BLOCK, left = p->size - first, n = left < BLOCK ? left : BLOCK;
+    const double *from = p->y + first;
+    double *sum = x->sum + first;
+    (void)thread;
+    for (int32_t k = 0; k < x->count; k++) {
+        if (x->weights[k] == 0) continue;
+        const double weight = x->h * x->weights[k];
+        const double *slope = p->scratch + (size_t)k * (size_t)p->size + first;
 #pragma omp simd
-    for (size_t i = 0; i < n; i++) sum[i] = x[i] + weight * y[i];
+        for (int32_t i = 0; i < n; i++) sum[i] = from[i] + weight * slope[i];
+        from = sum;
+    }
 }
 
+/* Not all of the weights are 0. */
+static void add_slopes(const tb_initial_value *p, const double *weights, int32_t count, double h,
+                       double *sum)
+{
+    slope_sum x = {p, weights, count, h, sum};
+    tb_parallel_for((p->size + BLOCK - 1) / BLOCK, 1, p->threads, add_block, &x);
+}
+
+/* All stages of a step h from t at y; the first slope is there if `warm`. Stage k is at scratch +
+ * k size, the point of a stage behind the last. */
 static tb_status run_stages(const table *m, tb_initial_value *p, double t, double h, bool warm,
                             tb_error *error)
 {
     const size_t n = (size_t)p->size;
     double *point = p->scratch + TB_MOST_STAGES * n;
     for (int32_t s = warm ? 1 : 0; s < m->stages; s++) {
-        const double *at = p->y;
-        for (int32_t k = 0; k < s; k++) {
-            if (m->a[s][k] == 0) continue;
-            add_scaled(n, at, h * m->a[s][k], p->scratch + (size_t)k * n, point);
-            at = point;
-        }
-        const tb_status status =
-            p->slope(p->context, t + m->c[s] * h, at, p->scratch + (size_t)s * n, error);
+        if (s > 0) add_slopes(p, m->a[s], s, h, point);
+        const tb_status status = p->slope(p->context, t + m->c[s] * h, s > 0 ? point : p->y,
+                                          p->scratch + (size_t)s * n, error);
         p->evaluations++;
         if (status != TB_OK) return status;
     }
     return TB_OK;
-}
-
-static void advance(const table *m, tb_initial_value *p, double h)
-{
-    const size_t n = (size_t)p->size;
-    for (int32_t s = 0; s < m->stages; s++)
-        if (m->b[s] != 0) add_scaled(n, p->y, h * m->b[s], p->scratch + (size_t)s * n, p->y);
 }
 
 /* Difference of both methods over the tolerance, the largest of all numbers. */
@@ -184,7 +204,7 @@ static tb_status run_adaptive(const table *m, tb_initial_value *p, tb_error *err
         const double factor = worst > 0 ? 0.9 * pow(worst, -1.0 / (m->order + 1)) : 5;
         warm = worst > 1 || !isfinite(worst); /* the first slope of a step that is tried again */
         if (!warm) {
-            advance(m, p, h);
+            add_slopes(p, m->b, m->stages, h, p->y);
             t = last ? p->dt : t + h;
             p->steps++;
         } else {
@@ -203,7 +223,7 @@ tb_status tb_integrate(const char *name, tb_initial_value *problem, tb_error *er
         if (strcmp(name, m->name) != 0) continue;
         if (is_adaptive(m)) return run_adaptive(m, problem, error);
         const tb_status status = run_stages(m, problem, 0, problem->dt, false, error);
-        if (status == TB_OK) advance(m, problem, problem->dt);
+        if (status == TB_OK) add_slopes(problem, m->b, m->stages, problem->dt, problem->y);
         problem->steps = 1;
         return status;
     }

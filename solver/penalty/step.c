@@ -249,6 +249,7 @@ static tb_status integrate(tb_penalty *p, const tb_step_options *options, const 
     *problem = (tb_initial_value){.slope = tb_penalty_slope,
                                   .context = p,
                                   .size = p->size,
+                                  .threads = p->dynamics_memory.threads,
                                   .dt = options->dt > 0 ? options->dt : m->dt,
                                   .tolerance = options->solve.tolerance,
                                   .y = p->y,

@@ -22,6 +22,19 @@ static size_t samples_of(const tb_soft_solid *s)
     return (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
 }
 
+/* Arrays of a field; NULL memory: only their size counts. */
+static void lay_out_field(size_t nodes, bool held, char *memory, size_t *used, tb_soft_field *f)
+{
+    const size_t real = sizeof(double);
+    f->X = take(memory, used, 3 * nodes, real);
+    f->v = take(memory, used, 3 * nodes, real);
+    f->mass = take(memory, used, nodes, real);
+    f->depth = take(memory, used, nodes, real);
+    f->octant = take(memory, used, 8 * nodes, real);
+    f->layer = take(memory, used, nodes, 1);
+    f->held = held ? take(memory, used, nodes, 1) : NULL;
+}
+
 /* Arrays of one body. */
 static void lay_out_body(const tb_soft_card_scene *scene, int32_t body, char *memory, size_t *used,
                          tb_soft_field *f, tb_gpu_soft_scratch *s)
@@ -32,13 +45,7 @@ static void lay_out_body(const tb_soft_card_scene *scene, int32_t body, char *me
     const size_t runs = (size_t)(nodes[0] + TB_SOFT_RUN - 1) / TB_SOFT_RUN;
     memset(f, 0, sizeof *f);
     memset(s, 0, sizeof *s);
-    f->X = take(memory, used, 3 * n, real);
-    f->v = take(memory, used, 3 * n, real);
-    f->mass = take(memory, used, n, real);
-    f->depth = take(memory, used, n, real);
-    f->octant = take(memory, used, 8 * n, real);
-    f->layer = take(memory, used, n, 1);
-    if (scene->body[body].clamped) f->held = take(memory, used, n, 1);
+    lay_out_field(n, scene->body[body].clamped, memory, used, f);
     /* forces of cells and the arrays of transport share their memory */
     const size_t shared = *used;
     s->cell_force = take(memory, used, 24 * n, real);
@@ -303,20 +310,6 @@ static tb_status fetch(tb_gpu_soft_world *c, tb_soft_field *fields, tb_error *er
 
 /* ---- the copy on the card ---- */
 
-/* Arrays of the copy; NULL memory: only their size counts. */
-static void lay_out_copy(const tb_gpu_soft_world *c, char *memory, size_t *used, tb_soft_field *f,
-                         bool held)
-{
-    const size_t n = c->nodes, real = sizeof(double);
-    f->X = take(memory, used, 3 * n, real);
-    f->v = take(memory, used, 3 * n, real);
-    f->mass = take(memory, used, n, real);
-    f->depth = take(memory, used, n, real);
-    f->octant = take(memory, used, 8 * n, real);
-    f->layer = take(memory, used, n, 1);
-    f->held = held ? take(memory, used, n, 1) : NULL;
-}
-
 /* Copies fields within their boxes, to the copy or back. */
 static tb_status copy_fields(tb_gpu_soft_world *c, bool back, tb_error *error)
 {
@@ -327,7 +320,7 @@ static tb_status copy_fields(tb_gpu_soft_world *c, bool back, tb_error *error)
         tb_soft_field copy = {0};
         two_copies list[ARRAYS];
         size_t first, count;
-        lay_out_copy(c, c->kept.memory, &used, &copy, c->fields[b].held != NULL);
+        lay_out_field(c->nodes, c->fields[b].held != NULL, c->kept.memory, &used, &copy);
         planes_of(c, boxes[b].lower, boxes[b].upper, &first, &count);
         list_arrays(&copy, c->fields + b, list);
         for (int i = 0; i < ARRAYS && result == cudaSuccess; i++) {
@@ -352,7 +345,7 @@ static tb_status keep(tb_gpu_soft_world *c, tb_error *error)
     size_t used = 0;
     tb_soft_field ignored;
     for (int32_t b = 0; b < c->g.bodies; b++)
-        lay_out_copy(c, NULL, &used, &ignored, c->fields[b].held != NULL);
+        lay_out_field(c->nodes, c->fields[b].held != NULL, NULL, &used, &ignored);
     const tb_status status = tb_gpu_reserve(&c->device, &c->kept, used, error);
     if (status != TB_OK) return status;
     memcpy(c->kept_outcomes, c->outcomes, (size_t)c->g.bodies * sizeof *c->outcomes);

@@ -12,9 +12,10 @@ typedef enum tb_ball_contact {
     TB_BALLS_EQUAL /* centres in one place: no direction to push in */
 } tb_ball_contact;
 
-TB_FN bool tb_law_balls_touch(tb_vec3 xa, double ra, tb_vec3 xb, double rb)
+/* Whether two balls touch; reach: the sum of their radii, m. */
+TB_FN bool tb_law_balls_touch(tb_vec3 xa, tb_vec3 xb, double reach)
 {
-    return tb_v3_length2(tb_v3_sub(xa, xb)) < (ra + rb) * (ra + rb);
+    return tb_v3_length2(tb_v3_sub(xa, xb)) < reach * reach;
 }
 
 /* Two balls, A and B: a spring along the line of centres, nothing else (3.9). */
@@ -22,7 +23,7 @@ TB_FN tb_ball_contact tb_law_two_balls(const tb_volume_constants *c, tb_vec3 xa,
                                        tb_vec3 xb, double rb, tb_overlap_part *part,
                                        tb_contact_push *push)
 {
-    if (!tb_law_balls_touch(xa, ra, xb, rb)) return TB_BALLS_APART;
+    if (!tb_law_balls_touch(xa, xb, ra + rb)) return TB_BALLS_APART;
     const tb_vec3 line = tb_v3_sub(xa, xb);
     const double distance = tb_v3_length(line);
     if (!(distance > 0)) return TB_BALLS_EQUAL;

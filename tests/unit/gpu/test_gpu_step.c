@@ -89,7 +89,7 @@ static double largest_difference(const double *a, const double *b, int32_t count
 }
 
 /* One box on the floor, and a mug that a jaw closes on: in float worlds of the kernel of small worlds,
- * whose solver is not the processor's. The two differ by no more than the tolerance allows, on an H200 by
+ * which has a solver of its own. Card and processor differ by no more than the tolerance allows, on an H200 by
  * at most 6e-8 m and 2e-7 m/s. */
 static tb_model *one_box(void)
 {
