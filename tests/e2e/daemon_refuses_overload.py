@@ -195,7 +195,7 @@ async def bounded_by_time(report: Report, daemon: tribo.Daemon) -> None:
             goodput = len(over.accepted) / over.seconds / capacity
             late = p99(over.refused)
             print(f"by time: p99 {ratio:.2f} times as long, goodput {goodput:.2f}, refusals {late}")
-            if ratio < 3 and goodput > 0.9 and late < 0.1:
+            if ratio < 3 and goodput > 0.8 and late < 0.25:
                 break
         report.check(ratio < 3, f"by time: p99 {ratio:.2f} times as long")
         report.check(goodput > 0.8, f"by time: goodput {goodput:.2f}")
