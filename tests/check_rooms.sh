@@ -1,7 +1,8 @@
 #!/bin/sh
 # Rooms of the sources: an include may go down the list below and never up, sources of a room may
 # include the rooms inside it, no two headers include each other, and no folder holds more than 25
-# files of code. Every source and every header of the library compiles by itself.
+# files of code. Every header of the library compiles by itself, and so do the sources of physics,
+# which are built as one unit; the build shows the same of other sources.
 #
 # CC, CXX and JOBS as in deploy/config.mk; INCLUDES_ONLY=1 leaves out the compilations.
 cd "$(dirname "$0")/.." || exit 1
@@ -82,7 +83,10 @@ alone() {
     flags="-D_GNU_SOURCE -DTB_HDF5_SONAME=__FILE__ -Isolver -Itests/plugin/card -fsyntax-only -fopenmp
            -Wall -Wextra -Werror -Wno-unused-function $(pkg-config --cflags $packages 2>/dev/null)"
     # headers of kernels need a card, or the played one
-    find solver -name '*.[ch]' | grep -vE "$COMPLETED" | sort | xargs -P "${JOBS:-2}" -I@ sh -c '
+    {
+        find solver -name '*.h' | grep -vE "$COMPLETED"
+        find solver/collide solver/contact solver/qp solver/solve solver/step -name '*.c'
+    } | sort | xargs -P "${JOBS:-2}" -I@ sh -c '
         case $1 in
         solver/gpu/qp/[bcgst][acril]*.h | solver/gpu/stored/[jps][or]*.h)
             set -- "$1" "${CXX:-g++} -std=c++20 -x c++ -Wno-unknown-pragmas -Wno-missing-field-initializers -include tests/plugin/card/blocks.h" ;;

@@ -20,9 +20,9 @@ CUDA_RUNTIME = $(firstword $(wildcard $(addsuffix /libcudart_static.a,$(CUDA)/li
                  $(CUDA)/targets/$(shell uname -m)-linux/lib)))
 
 # machine code for each architecture, and intermediate code of the last
+gpu_intermediate = compute_$(or $(lastword $(GPU_ARCHITECTURES)),90)
 gpu_code = $(foreach a,$(GPU_ARCHITECTURES),-gencode arch=compute_$(a),code=sm_$(a)) \
-           -gencode arch=compute_$(lastword $(GPU_ARCHITECTURES)),code=compute_$(lastword \
-             $(GPU_ARCHITECTURES))
+           -gencode arch=$(gpu_intermediate),code=$(gpu_intermediate)
 # as on the CPU no product and sum become one operation; the seed keeps names the same every time.
 # Not in parts (--split-compile): their functions are optimized apart, and a solve is a sixth larger
 GPU_FLAGS = -std=c++20 -O3 --fmad=false $(gpu_code) -Isolver -Xcompiler -fPIC,-O2 \
