@@ -313,7 +313,11 @@ typedef enum tb_activation {
     TB_ACTIVATION_NONE,       /* the control acts directly */
     TB_ACTIVATION_INTEGRATOR, /* d act/dt = control */
     TB_ACTIVATION_FILTER,     /* d act/dt = (control - act) / time_constant */
-    TB_ACTIVATION_MUSCLE      /* a filter whose time constant depends on act and control */
+    TB_ACTIVATION_MUSCLE,     /* a filter whose time constant depends on act and control */
+    /* current (A) of a motor's winding, with the control as its voltage (V):
+     * d act/dt = ((control - back_emf velocity) / resistance - act) / time_constant. The force
+     * uses the activation at the end of the step; gain[0] alone is not zero. */
+    TB_ACTIVATION_CURRENT
 } tb_activation;
 
 /* Dependence of an actuator's gain or bias on its length and velocity. */
@@ -378,6 +382,8 @@ typedef struct tb_actuator_def {
     double force_lower, force_upper; /* N or N m, before the gear */
     tb_activation activation;
     double time_constant; /* s */
+    double resistance;    /* ohm, of a current */
+    double back_emf;      /* V s/rad or V s/m, of a current */
     /* s, s, dimensionless: activation and deactivation of a muscle, width of the range of
      * (control - act) over which the time constant blends between them */
     double muscle_times[3];

@@ -408,6 +408,10 @@ void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x)
     io_double(io, &x->force_upper);
     ENUM(io, x->activation);
     io_double(io, &x->time_constant);
+    if (x->activation == TB_ACTIVATION_CURRENT) {
+        io_double(io, &x->resistance);
+        io_double(io, &x->back_emf);
+    }
     tb_canonical_bool(io, &x->activation_limited);
     io_double(io, &x->activation_lower);
     io_double(io, &x->activation_upper);

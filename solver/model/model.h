@@ -241,6 +241,7 @@ typedef struct tb_model_actuator {
     int32_t activation; /* index in activations, -1: none */
     tb_activation activation_kind;
     double time_constant, muscle_times[3];
+    double resistance, back_emf;
     tb_actuator_curve gain_curve, bias_curve;
     double gear[6], gain[3], bias[3];
     tb_muscle muscle_gain, muscle_bias;

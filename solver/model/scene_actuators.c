@@ -114,11 +114,28 @@ static void check_muscle(tb_check *check, const char *field, tb_actuator_curve c
                       "needs force and passive >= 0, fastest > 0 and lengthening > 0");
 }
 
+static void check_current(tb_check *check, tb_actuator_def *actuator)
+{
+    tb_check_positive(check, "resistance", &actuator->resistance, 1);
+    tb_check_not_negative(check, "back_emf", &actuator->back_emf, 1);
+    actuator->early = true;
+    if (actuator->activation_limited)
+        tb_check_fail(check, "activation limits", "are not for a current");
+    if (actuator->gain_curve != TB_CURVE_AFFINE || actuator->bias_curve != TB_CURVE_AFFINE ||
+        !(actuator->gain[0] >= 0) || !is_zero(actuator->gain + 1, 2) || !is_zero(actuator->bias, 3))
+        tb_check_fail(check, "gain", "of a current is one number, not negative, without bias");
+}
+
 static void check_activation(tb_check *check, tb_actuator_def *actuator)
 {
-    if ((unsigned)actuator->activation > TB_ACTIVATION_MUSCLE)
+    if ((unsigned)actuator->activation > TB_ACTIVATION_CURRENT)
         tb_check_fail(check, "activation", "%d is none", (int)actuator->activation);
-    if (actuator->activation == TB_ACTIVATION_FILTER)
+    if (actuator->activation == TB_ACTIVATION_CURRENT)
+        check_current(check, actuator);
+    else
+        actuator->resistance = actuator->back_emf = 0;
+    if (actuator->activation == TB_ACTIVATION_FILTER ||
+        actuator->activation == TB_ACTIVATION_CURRENT)
         tb_check_positive(check, "time_constant", &actuator->time_constant, 1);
     else
         actuator->time_constant = 0;

@@ -122,6 +122,10 @@ def clamped(bound: float) -> str:
     )
 
 
+def dc_motor(settings: str) -> str:
+    return f'<actuator><dcmotor joint="a" gear="20" resistance="2" {settings}/></actuator>'
+
+
 def orientation(kind: str, kp: float) -> str:
     return f'<actuator><orientation joint="a" kp="{kp}" dampratio="0.5" input="{kind}"/></actuator>'
 
@@ -138,6 +142,28 @@ CASES = [
     ),
     Case("pid, velocity alone", ARM, fixed(pid('input="vel"')), pid('input="ff"'), (2.0,)),
     Case("mujoco.pid", ARM, fixed(plugin(60)), plugin(0.1), (0.8,)),
+    Case(
+        "dcmotor", ARM, fixed(dc_motor('motorconst=".08 .05"')), dc_motor('motorconst=".08"'), (6,)
+    ),
+    Case(
+        "dcmotor, inductance",
+        ARM,
+        fixed(dc_motor('motorconst=".06" inductance=".06" saturation=".15"')),
+        dc_motor('motorconst=".06" saturation=".15"'),
+        (6,),
+    ),
+    Case(
+        "dcmotor, controller",
+        ARM,
+        fixed(
+            dc_motor(
+                'motorconst=".06" input="pos vel ff voltage" controller=".1 .4 .01 20 .01" '
+                'saturation=".5"'
+            )
+        ),
+        dc_motor('motorconst=".06" input="pos vel ff voltage" controller=".1 .4 .02 20 .01"'),
+        (9, 1, 0.01, 0.5),
+    ),
     Case(
         "rotation vector",
         BALL,

@@ -161,6 +161,8 @@ static void set_law(tb_compiler *c, const tb_actuator_def *def, tb_model_actuato
     take_memory(c, def, a);
     a->activation_kind = def->activation;
     a->time_constant = def->time_constant;
+    a->resistance = def->resistance;
+    a->back_emf = def->back_emf;
     memcpy(a->muscle_times, def->muscle_times, sizeof a->muscle_times);
     a->gain_curve = def->gain_curve;
     a->bias_curve = def->bias_curve;

@@ -24,7 +24,7 @@ TB_EXTERN double tb_actuator_control_now(const tb_world *world, int32_t actuator
 }
 
 TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double control,
-                                     double activation, double dt)
+                                     double velocity, double activation, double dt)
 {
     const tb_model_actuator *a = actuator;
     const double x = tb_actuator_control(a, control);
@@ -34,6 +34,8 @@ TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double c
         time = fmax(1e-15, tb_muscle_time(a->muscle_times, x, act));
         target = fmin(fmax(x, 0.0), 1.0);
     }
+    if (a->activation_kind == TB_ACTIVATION_CURRENT)
+        target = (x - a->back_emf * velocity) / a->resistance;
     if (a->activation_kind == TB_ACTIVATION_INTEGRATOR)
         act += dt * x;
     else /* exact for a control and a time constant that are held */
@@ -56,14 +58,33 @@ TB_STATIC double followed_setpoint(const tb_world *w, const tb_model_actuator *a
     return fmin(fmax(control, before - way), before + way);
 }
 
-/* The gain's input: the control, or the activation. */
+/* The gain's input: the control, or the activation. A current's input leaves out the back EMF, which
+ * damps (current_damping). */
 TB_STATIC double input_of(const tb_world *w, int32_t actuator)
 {
     const tb_model_actuator *a = &w->model->actuators[actuator];
     const double control = tb_actuator_control_now(w, actuator);
     if (a->activation < 0) return followed_setpoint(w, a, control);
     const double act = w->state->activations[a->activation];
-    return a->early ? tb_activation_after(a, control, act, step_time(w)) : act;
+    return a->early ? tb_activation_after(a, control, 0, act, step_time(w)) : act;
+}
+
+/* Damping that a current's back EMF makes during a step: the force at the step's end falls by it
+ * times the velocity. */
+TB_STATIC double current_damping(const tb_world *w, const tb_model_actuator *a)
+{
+    if (a->activation_kind != TB_ACTIVATION_CURRENT || a->activation < 0) return 0;
+    const double share = -expm1(-step_time(w) / a->time_constant);
+    return a->gain[0] * a->back_emf / a->resistance * share;
+}
+
+/* Velocity of an actuator at which dampers act during a step, as in tb_spring_damper. */
+TB_STATIC double damped_velocity(const tb_world *w, int32_t actuator)
+{
+    const tb_transmission t = tb_actuator_transmission(w, actuator);
+    const double theta = (double)w->theta;
+    return theta * tb_transmission_velocity(&t, w->u_end) +
+           (1 - theta) * tb_transmission_velocity(&t, w->u);
 }
 
 TB_STATIC double integral_after(const tb_model_actuator *a, double integral, double error,
@@ -80,7 +101,9 @@ TB_EXTERN void tb_actuator_advance(const tb_world *world, int32_t actuator, tb_s
     const double dt = (double)w->dt;
     if (a->activation >= 0) {
         double *act = &state->activations[a->activation];
-        *act = tb_activation_after(a, tb_actuator_control_now(w, actuator), *act, dt);
+        const bool current = a->activation_kind == TB_ACTIVATION_CURRENT;
+        const double velocity = current ? damped_velocity(w, actuator) : 0;
+        *act = tb_activation_after(a, tb_actuator_control_now(w, actuator), velocity, *act, dt);
     }
     if (a->slew >= 0 && !a->disabled) state->activations[a->slew] = w->setpoints[actuator];
     if (a->integral >= 0 && !a->disabled) {
@@ -197,6 +220,7 @@ TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t ac
     const double input = servo_input(w, actuator, l);
     force_law f = law_of(a, input, l, v);
     f.rest += further_inputs(w, actuator) + integral_force(w, a, input - l);
+    f.d += current_damping(w, a);
     tb_spring_damper(w, f.k, f.d, &past, &law.damping);
     law.constant = f.rest - f.k * l;
     if (past != 0) law.constant += past * tb_transmission_velocity(&t, w->u);

@@ -521,10 +521,10 @@ TB_EXTERN double tb_actuator_control_now(const tb_world *world, int32_t actuator
 /* Moves the state's activations of one actuator on to the end of the step. */
 #define tb_actuator_advance TB_SYMBOL(tb_actuator_advance)
 TB_EXTERN void tb_actuator_advance(const tb_world *world, int32_t actuator, tb_state *state);
-/* The activation after dt, if the control stays. */
+/* The activation after dt, if the control stays. velocity: of the actuator, for a current. */
 #define tb_activation_after TB_SYMBOL(tb_activation_after)
 TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double control,
-                                     double activation, double dt);
+                                     double velocity, double activation, double dt);
 /* Coefficient c + p[0] x + p[1] x^2 of a spring's or damper's force over x; *slope: of x times the
  * coefficient, not below 0. */
 TB_FN tb_real tb_polynomial_coefficient(tb_real c, const double p[2], tb_real x, tb_real *slope)

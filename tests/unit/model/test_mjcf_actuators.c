@@ -213,6 +213,99 @@ START_TEST(a_pid_is_a_servo_with_inputs)
 }
 END_TEST
 
+#define DC_MOTOR(settings)                                                                         \
+    ACTUATED("", "", "<dcmotor joint='j' resistance='2' motorconst='.2' " settings "/>")
+
+/* K and R of the first actuator, and its torque limit (0: none), beside MuJoCo 4.0's gainprm and
+ * forcerange. */
+static void check_motor(const char *text, double k, double r, double limit)
+{
+    mjcf_case c = mjcf_load(text);
+    const tb_model_actuator *a = c.model->actuators;
+    TEST_NEAR(a->gain[0], k / r, 1e-14);
+    TEST_NEAR(a->bias[2], -k * k / r, 1e-14);
+    TEST_NEAR(a->bias[1], 0, 0);
+    ck_assert(a->force_limited == (limit > 0));
+    TEST_NEAR(a->force_upper, limit, 1e-14);
+    TEST_NEAR(a->force_lower, -limit, 1e-14);
+    mjcf_free(&c);
+}
+
+START_TEST(a_dcmotor_is_a_gain_with_back_emf)
+{
+    const char *const class = "<dcmotor resistance='2' motorconst='.2' saturation='.1'/>";
+    check_motor(ACTUATED("", "", "<dcmotor joint='j' resistance='2' motorconst='.3 .2'/>"),
+                0.24494897427831780, 2, 0);
+    check_motor(DC_MOTOR("saturation='0 1.5'"), 0.2, 2, 0.3);
+    /* from the nominal point, also against damping */
+    check_motor(ACTUATED("", "", "<dcmotor joint='j' nominal='12 2 300' saturation='.05'/>"), 0.04,
+                0.24, 0.05);
+    check_motor(ACTUATED("", "", "<dcmotor joint='j' nominal='12 2 300' damping='1e-4'/>"), 0.0394,
+                0.2364, 0);
+    check_motor(ACTUATED("<motor damping='1e-4'/>", "", "<dcmotor joint='j' nominal='12 2 300'/>"),
+                0.0394, 0.2364, 0);
+    /* 300 K^2 - 12 K + 300 R B = 0 with R = 1, B = 1e-4 */
+    check_motor(
+        ACTUATED("", "", "<dcmotor joint='j' resistance='1' nominal='12 2 300' damping='1e-4'/>"),
+        0.02 + 0.017320508075688773, 1, 0);
+    /* values of a class stay, each by itself; its torque limit is every actuator's */
+    char text[1000];
+    static const struct {
+        const char *settings;
+        double k;
+    } CASES[] = {{"", 0.2}, {"motorconst='.4'", 0.4}, {"nominal='12 2 300'", 0.08944271909999159}};
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof text, ACTUATED("%s", "", "<dcmotor joint='j' %s/>"), class,
+                 CASES[i].settings);
+        check_motor(text, CASES[i].k, 2, 0.1);
+    }
+    snprintf(text, sizeof text, ACTUATED("%s", "", "<motor joint='j'/>"), class);
+    mjcf_case c = mjcf_load(text);
+    ck_assert(c.model->actuators[0].force_limited);
+    TEST_NEAR(c.model->actuators[0].force_upper, 0.1, 0);
+    TEST_NEAR(c.model->actuators[0].gain[0], 1, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(a_dcmotor_has_a_current_or_a_controller)
+{
+    mjcf_case c = mjcf_load(DC_MOTOR("inductance='.002'"));
+    const tb_model_actuator *a = c.model->actuators;
+    ck_assert_int_eq(a->activation_kind, TB_ACTIVATION_CURRENT);
+    ck_assert_int_eq(c.model->number_of_activations, 1);
+    TEST_NEAR(a->gain[0], 0.2, 0);
+    TEST_NEAR(a->bias[2], 0, 0);
+    TEST_NEAR(a->time_constant, 0.001, 1e-18);
+    TEST_NEAR(a->resistance, 2, 0);
+    TEST_NEAR(a->back_emf, 0.2, 0);
+    size_t size = 0;
+    tb_model *again = NULL;
+    tb_error error = {0};
+    const unsigned char *bytes = tb_model_bytes(c.model, &size);
+    TEST_OK(tb_model_from_bytes(bytes, size, &again, &error), &error);
+    ck_assert_str_eq(tb_model_sha256(c.model), tb_model_sha256(again));
+    ck_assert_mem_eq(again->actuators, a, sizeof *a);
+    tb_model_destroy(again);
+    mjcf_free(&c);
+    /* the controller's torque does not depend on K and R; a voltage beside it does */
+    c = mjcf_load(DC_MOTOR("input='pos vel ff voltage' controller='10 2 5 3 4' ctrlrange='-1 1'"));
+    a = c.model->actuators;
+    static const double GAINS[] = {10, 5, 1, 0.1};
+    ck_assert_int_eq(c.model->number_of_actuators, 4);
+    for (int i = 0; i < 4; i++) {
+        TEST_NEAR(a[i].gain[0], GAINS[i], 1e-16);
+        ck_assert(a[i].is_input == (i > 0) && a[i].control_limited);
+    }
+    TEST_NEAR(a->bias[1], -10, 0);
+    TEST_NEAR(a->bias[2], -5, 0);
+    TEST_NEAR(a->integral_gain, 2, 0);
+    TEST_NEAR(a->slew_rate, 3, 0);
+    TEST_NEAR(a->integral_limit, 4, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
 START_TEST(the_pid_plugin_is_read_by_instance_or_in_place)
 {
     mjcf_case c = mjcf_load(MJCF(
@@ -353,7 +446,22 @@ START_TEST(actuators_that_make_no_sense_are_refused)
         {ACTUATED("", "limited='false'", "<muscle joint='j'/>"), TB_UNSUPPORTED, "lengthrange"},
         {ACTUATED("", "", "<muscle joint='j' lmin='2'/>"), TB_INVALID_ARGUMENT, "lmin < 1 < lmax"},
         {ACTUATED("", "", "<muscle joint='j' tausmooth='-1'/>"), TB_INVALID_ARGUMENT, "tausmooth"},
-        {ACTUATED("", "", "<dcmotor joint='j'/>"), TB_UNSUPPORTED, "dcmotor"},
+        {ACTUATED("", "", "<dcmotor joint='j' motorconst='1'/>"), TB_INVALID_ARGUMENT,
+         "a motor constant and a resistance"},
+        {ACTUATED("", "", "<dcmotor joint='j' resistance='1'/>"), TB_INVALID_ARGUMENT,
+         "a motor constant and a resistance"},
+        {DC_MOTOR("inductance='-1'"), TB_INVALID_ARGUMENT, "inductance is less than 0"},
+        {DC_MOTOR("controller='1'"), TB_INVALID_ARGUMENT, "a controller needs one"},
+        {DC_MOTOR("input='ff' controller='0 1'"), TB_INVALID_ARGUMENT, "without the input pos"},
+        {DC_MOTOR("input='pos vel' controller='1' inductance='.1'"), TB_UNSUPPORTED,
+         "a controller of a motor with inductance"},
+        {DC_MOTOR("input='pos' controller='1 0 0 0 0 12'"), TB_UNSUPPORTED, "Vmax"},
+        {DC_MOTOR("input='vel' controller='0 0 1 3'"), TB_UNSUPPORTED, "slewmax without"},
+        {DC_MOTOR("input='none'"), TB_UNSUPPORTED, "an actuator without control"},
+        {DC_MOTOR("thermal='0 0 5'"), TB_UNSUPPORTED, "a winding whose resistance"},
+        {DC_MOTOR("lugre='1e4 100 .005 .008 .1'"), TB_UNSUPPORTED, "LuGre friction"},
+        {DC_MOTOR("cogging='.1 4'"), TB_UNSUPPORTED, "cogging is not"},
+        {DC_MOTOR("inductance='.1' saturation='0 0 3'"), TB_UNSUPPORTED, "the current's rate"},
         {ACTUATED("", "", "<engine joint='j'/>"), TB_INVALID_ARGUMENT, "engine: unknown element"},
         {ACTUATED("", "", "<general joint='j' gaintype='muscle'/>"), TB_INVALID_ARGUMENT,
          "a muscle needs a rising range"},
@@ -391,6 +499,7 @@ TEST_MAIN(shortcuts_set_gain_and_bias, shortcuts_share_one_set_of_defaults,
           damping_ratios_use_the_reflected_inertia, ranges_limit_only_where_they_rise,
           armature_and_damping_of_an_actuator_belong_to_its_joint,
           a_joints_force_range_narrows_its_only_actuator, a_pid_is_a_servo_with_inputs,
+          a_dcmotor_is_a_gain_with_back_emf, a_dcmotor_has_a_current_or_a_controller,
           the_pid_plugin_is_read_by_instance_or_in_place, muscles_have_defaults_of_their_own,
           sites_and_cranks_are_pushed_through_lists_of_dofs, flags_and_groups_disable_actuators,
           actuators_that_make_no_sense_are_refused)

@@ -295,6 +295,17 @@ START_TEST(wrong_parts_are_refused_by_field)
     motor.force_limited = false;
     motor.activation = TB_ACTIVATION_FILTER;
     refused(tb_scene_add_actuator(scene, &motor, NULL, &error), &error, "time_constant", "motor");
+    motor.activation = TB_ACTIVATION_CURRENT;
+    motor.time_constant = 1;
+    refused(tb_scene_add_actuator(scene, &motor, NULL, &error), &error, "resistance", "motor");
+    motor.resistance = 1;
+    motor.bias[2] = -1;
+    refused(tb_scene_add_actuator(scene, &motor, NULL, &error), &error, "gain", "of a current");
+    motor.bias[2] = 0;
+    motor.activation_limited = true;
+    motor.activation_upper = 1;
+    refused(tb_scene_add_actuator(scene, &motor, NULL, &error), &error, "activation limits",
+            "motor");
 
     tb_equality_def equality = tb_equality_defaults();
     equality.name = "loop";

@@ -109,6 +109,61 @@ START_TEST(further_controls_are_inputs_of_one_force)
 }
 END_TEST
 
+/* 12 V on 2 ohm with L/R = 20 ms and K = 0.2 N m/A. */
+#define MOTOR(joint, settings)                                                                     \
+    MJCF("<option timestep='.002' gravity='0 0 0'/><worldbody><body><joint name='j' axis='0 0 "    \
+         "1' " joint                                                                               \
+         "/><geom size='.1' mass='1'/></body></worldbody><actuator><dcmotor joint='j' "            \
+         "resistance='2' motorconst='.2' inductance='0 .02' " settings "/></actuator>")
+
+/* A held rotor's current rises to V/R = 6 A with the time constant; a free rotor ends at the speed
+ * V/K = 60 rad/s without current. */
+START_TEST(a_winding_delays_its_current)
+{
+    const double volts[1] = {12};
+    world w = begin(MOTOR("armature='1e9'", ""));
+    control(&w, 1, volts);
+    step(&w, 10);
+    TEST_NEAR(tb_state_activations(w.state)[0], 6 * (1 - exp(-1)), 1e-9);
+    TEST_NEAR(tb_state_actuator_force(w.state, 0), 0.2 * 6 * (1 - exp(-1)), 1e-9);
+    end(&w);
+    w = begin(MOTOR("", ""));
+    control(&w, 1, volts);
+    step(&w, 2500);
+    TEST_NEAR(tb_state_u(w.state)[0], 60, 1e-6);
+    TEST_NEAR(tb_state_activations(w.state)[0], 0, 1e-6);
+    end(&w);
+    /* the torque is limited, the current is not */
+    w = begin(MOTOR("armature='1e9'", "saturation='.5'"));
+    control(&w, 1, volts);
+    step(&w, 100);
+    TEST_NEAR(tb_state_activations(w.state)[0], 6 * (1 - exp(-10)), 1e-7);
+    TEST_NEAR(tb_state_actuator_force(w.state, 0), 0.5, 1e-12);
+    end(&w);
+}
+END_TEST
+
+/* A back EMF that would break a step taken explicitly: K^2/R dt is 400 times the inertia. */
+START_TEST(a_strong_back_emf_brakes_without_swinging)
+{
+    world w = begin(MJCF(
+        "<option timestep='.002' gravity='0 0 0'/><worldbody><body><joint name='j' axis='0 0 1'/>"
+        "<geom size='.1' mass='1'/></body></worldbody><actuator><dcmotor joint='j' resistance='1' "
+        "motorconst='28.284271' inductance='0 .0001'/></actuator><keyframe><key name='start' "
+        "qvel='5'/></keyframe>"));
+    TEST_OK(tb_state_reset(w.state, 0, &error), &error);
+    double before = 5;
+    for (int i = 0; i < 20; i++) {
+        step(&w, 1);
+        const double u = tb_state_u(w.state)[0];
+        ck_assert(u >= 0 && u <= before);
+        before = u;
+    }
+    ck_assert(before < 1e-9);
+    end(&w);
+}
+END_TEST
+
 /* 50 ms late to the step, for every kind of interpolation; a copy of the state continues in the
  * same way. */
 START_TEST(a_delayed_control_comes_late)
@@ -258,7 +313,8 @@ START_TEST(a_surface_draws_across_its_gap)
 END_TEST
 
 TEST_MAIN(an_integral_takes_the_error_away, a_setpoint_is_followed_at_its_rate,
-          further_controls_are_inputs_of_one_force, a_delayed_control_comes_late,
+          further_controls_are_inputs_of_one_force, a_winding_delays_its_current,
+          a_strong_back_emf_brakes_without_swinging, a_delayed_control_comes_late,
           an_orientation_servo_turns_to_its_orientation, a_tendon_bounds_the_sum_of_its_actuators,
           a_polynomial_tendon_sags_to_its_force, a_spring_that_weakens_pulls,
           a_surface_holds_up_to_its_adhesion, adhesion_counts_for_friction,

@@ -85,7 +85,8 @@ typedef struct mjcf_actuator {
     int32_t joint, tendon; /* one of them or none; the other -1 */
     double damping_ratio;  /* 0: none */
     double muscle_scale;   /* a muscle's force over its unit acceleration; 0: the force is known */
-    int32_t inputs;        /* of a pid: MJCF_INPUT_...; 0: one control */
+    int32_t inputs;        /* of a pid or a dcmotor: MJCF_INPUT_...; 0: one control */
+    double voltage_gain;   /* N m/V, of a dcmotor's control voltage beside others; 0: no dcmotor */
     bool damps;            /* input of a pid whose gain is its owner's damping */
     bool integral_first;   /* MuJoCo's activations: integral, followed setpoint */
 } mjcf_actuator;
@@ -117,7 +118,7 @@ enum {
     MJCF_PID,
     MJCF_ORIENTATION,
     MJCF_PLUGIN,
-    MJCF_LAST_SUPPORTED = MJCF_PLUGIN
+    MJCF_DC_MOTOR
 };
 enum {
     MJCF_GAIN_FIXED,
@@ -128,7 +129,13 @@ enum {
     MJCF_GAIN_SO3
 };
 enum { MJCF_BIAS_NONE, MJCF_BIAS_AFFINE, MJCF_BIAS_MUSCLE, MJCF_BIAS_DC_MOTOR, MJCF_BIAS_SO3 };
-enum { MJCF_INPUT_POSITION = 1, MJCF_INPUT_VELOCITY = 2, MJCF_INPUT_FORCE = 4 };
+enum {
+    MJCF_INPUT_POSITION = 1,
+    MJCF_INPUT_VELOCITY = 2,
+    MJCF_INPUT_FORCE = 4,
+    MJCF_INPUT_VOLTAGE = 8,
+    MJCF_INPUTS = 4
+};
 enum {
     MJCF_DYNAMICS_NONE,
     MJCF_DYNAMICS_INTEGRATOR,
@@ -146,8 +153,10 @@ typedef struct mjcf_general {
     double gain[MJCF_ACTUATOR_PARAMETERS], bias[MJCF_ACTUATOR_PARAMETERS],
         dynamics[MJCF_ACTUATOR_PARAMETERS];
     double inherit_range;
-    int32_t inputs;  /* of a pid: MJCF_INPUT_... */
-    bool quaternion; /* controls of an orientation servo, else a rotation vector */
+    int32_t inputs;      /* of a pid or a dcmotor: MJCF_INPUT_... */
+    bool quaternion;     /* controls of an orientation servo, else a rotation vector */
+    double damping;      /* linear; a dcmotor's nominal point depends on it */
+    double torque_limit; /* of a dcmotor's saturation, 0: none */
 } mjcf_general;
 
 /* Extent of a mesh in the axes of its inertia, for primitives fitted to it. */
@@ -446,12 +455,15 @@ int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */
 tb_status mjcf_apply_pid(mjcf *m, const xmlNode *node, mjcf_general *g);
 tb_status mjcf_apply_pid_input(mjcf *m, const xmlNode *node, mjcf_general *g);
 tb_status mjcf_apply_orientation(mjcf *m, const xmlNode *node, mjcf_general *g);
+tb_status mjcf_apply_dc_motor(mjcf *m, const xmlNode *node, mjcf_general *g);
 /* The same as a definition, and the further actuators that the servo's other controls become. */
 tb_status mjcf_translate_pid(mjcf *m, const mjcf_element *element, const mjcf_general *g,
                              mjcf_actuator *actuator);
 tb_status mjcf_add_inputs(mjcf *m, const mjcf_element *element, const mjcf_actuator *actuator);
 tb_status mjcf_translate_orientation(mjcf *m, const mjcf_element *element, const mjcf_general *g,
                                      mjcf_actuator *actuator);
+tb_status mjcf_translate_dc_motor(mjcf *m, const mjcf_element *element, const mjcf_general *g,
+                                  mjcf_actuator *actuator);
 tb_status mjcf_add_axes(mjcf *m, const mjcf_actuator *actuator);
 tb_status mjcf_translate_plugin(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator);
 tb_status mjcf_read_delay(mjcf *m, const mjcf_element *element, tb_actuator_def *def);

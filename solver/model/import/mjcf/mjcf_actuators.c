@@ -39,14 +39,17 @@ static const mjcf_words WORDS[] = {
     {.used = COMMON "actlimited actrange dyntype dynprm actdim actearly plugin "
                     "instance " TRANSMISSIONS,
      .silent = SILENT},
+    {.used =
+         COMMON "motorconst resistance nominal saturation inductance cogging controller thermal "
+                "lugre input " TRANSMISSIONS,
+     .silent = SILENT},
 };
 
 static tb_status check_words(mjcf *m, const mjcf_element *element)
 {
     for (int32_t i = 0; i < element->number_of_sources; i++) {
         const int type = mjcf_actuator_type(element->sources[i]);
-        if (type >= 0 && type <= MJCF_LAST_SUPPORTED)
-            MJCF_TRY(mjcf_check_attributes(m, element->sources[i], &WORDS[type]));
+        if (type >= 0) MJCF_TRY(mjcf_check_attributes(m, element->sources[i], &WORDS[type]));
     }
     return TB_OK;
 }
@@ -180,6 +183,11 @@ static tb_status read_ranges(mjcf *m, const mjcf_element *element, const mjcf_ge
         mjcf_limits(m, element, "actlimited", "actrange", &def->activation_limited, activation));
     def->control_lower = control[0], def->control_upper = control[1];
     def->force_lower = force[0], def->force_upper = force[1];
+    if (g->torque_limit > 0 &&
+        (g->type == MJCF_DC_MOTOR || mjcf_text(element, "forcerange") == NULL)) {
+        def->force_limited = true; /* by a dcmotor's saturation, also that of a class */
+        def->force_lower = -g->torque_limit, def->force_upper = g->torque_limit;
+    }
     def->activation_lower = activation[0], def->activation_upper = activation[1];
     if (g->type == MJCF_DAMPER) {
         if (!(control[0] >= 0) || !(control[0] < control[1]))
@@ -298,6 +306,7 @@ static tb_status translate(mjcf *m, const mjcf_element *element, const mjcf_gene
     if (g->type == MJCF_PLUGIN) return mjcf_translate_plugin(m, element, actuator);
     if (g->gain_type == MJCF_GAIN_PID) return mjcf_translate_pid(m, element, g, actuator);
     if (g->gain_type == MJCF_GAIN_SO3) return mjcf_translate_orientation(m, element, g, actuator);
+    if (g->type == MJCF_DC_MOTOR) return mjcf_translate_dc_motor(m, element, g, actuator);
     MJCF_TRY(read_curves(m, element, g, actuator));
     if (g->dynamics_type > MJCF_DYNAMICS_FILTER_EXACT && g->dynamics_type != MJCF_DYNAMICS_MUSCLE)
         return refuse_kind(m, node, "dyntype");
@@ -377,9 +386,6 @@ static tb_status read_actuator(mjcf *m, const xmlNode *node)
     if (type < 0)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, NULL,
                            "unknown element in 'actuator'");
-    if (type > MJCF_LAST_SUPPORTED)
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, NULL,
-                           "actuators of this kind are not supported");
     MJCF_TRY(tb_xml_check_children(node, type == MJCF_PLUGIN ? "config" : "", m->error));
 
     const char *class_name = tb_xml_attribute(node, "class");

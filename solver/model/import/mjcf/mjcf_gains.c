@@ -217,17 +217,22 @@ static bool is_base(const mjcf_general *g, int type)
                               : type == MJCF_MUSCLE      ? MJCF_GAIN_MUSCLE
                               : type == MJCF_PID         ? MJCF_GAIN_PID
                               : type == MJCF_ORIENTATION ? MJCF_GAIN_SO3
+                              : type == MJCF_DC_MOTOR    ? MJCF_GAIN_DC_MOTOR
                                                          : MJCF_GAIN_FIXED;
     return g->type == type || (g->type == MJCF_GENERAL && g->gain_type == gain_type);
 }
 
-/* The base of a shortcut: the current values, an enclosing class's values, or none. */
+/* The base of a shortcut: the current values, an enclosing class's values, or none. Damping and
+ * torque limit are attributes of all kinds and stay. */
 static void find_base(const mjcf *m, int type, int32_t class_index, mjcf_general *g)
 {
+    const double damping = g->damping, torque_limit = g->torque_limit;
     if (is_base(g, type)) return;
     while (class_index >= 0) {
         if (is_base(&m->class_actuators[class_index], type)) {
             *g = m->class_actuators[class_index];
+            g->damping = damping;
+            g->torque_limit = torque_limit;
             return;
         }
         class_index = m->classes[class_index].parent;
@@ -241,6 +246,9 @@ static tb_status apply(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_g
 {
     const int type = mjcf_actuator_type(node);
     tb_status status = TB_OK;
+    double damping[3] = {g->damping, 0, 0};
+    MJCF_TRY(tb_xml_numbers(node, "damping", 1, 3, damping, NULL, m->error));
+    g->damping = damping[0];
     if (type == MJCF_GENERAL) {
         g->type = type;
         return apply_general(m, node, g);
@@ -257,6 +265,7 @@ static tb_status apply(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_g
     case MJCF_ADHESION: status = apply_adhesion(m, node, g); break;
     case MJCF_PID: status = mjcf_apply_pid(m, node, g); break;
     case MJCF_ORIENTATION: status = mjcf_apply_orientation(m, node, g); break;
+    case MJCF_DC_MOTOR: status = mjcf_apply_dc_motor(m, node, g); break;
     default: reset(g); break; /* a default for actuators of a kind that is not supported */
     }
     g->type = type;

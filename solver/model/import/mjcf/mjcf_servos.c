@@ -1,4 +1,4 @@
-/* MJCF servos beyond the general actuator: pid, its plugin mujoco.pid, orientation; delays.
+/* MJCF servos beyond the general actuator: pid, its plugin mujoco.pid, dcmotor, orientation; delays.
  *
  * A servo with several controls becomes one actuator for each control: the first makes the force,
  * the others are inputs of it; an orientation servo is three actuators, one for each axis of its
@@ -11,10 +11,10 @@
 
 /* ---- parameters ---- */
 
-static const char *const INPUTS[] = {"pos", "vel", "ff"};
+static const char *const INPUTS[] = {"pos", "vel", "ff", "voltage"};
 
-/* Reads `input`, a list of pos, vel and ff. */
-static tb_status read_inputs(mjcf *m, const xmlNode *node, int32_t *inputs)
+/* Reads `input`, a list of the first `kinds` names of INPUTS. */
+static tb_status read_inputs(mjcf *m, const xmlNode *node, int kinds, int32_t *inputs)
 {
     const char *text = tb_xml_attribute(node, "input");
     if (text == NULL) return TB_OK;
@@ -22,14 +22,15 @@ static tb_status read_inputs(mjcf *m, const xmlNode *node, int32_t *inputs)
     for (const char *p = text; *p != 0;) {
         const size_t n = strcspn(p, " \t\n");
         bool known = n == 0;
-        for (int i = 0; i < 3 && n > 0; i++)
+        for (int i = 0; i < kinds && n > 0; i++)
             if (strlen(INPUTS[i]) == n && strncmp(p, INPUTS[i], n) == 0) {
                 *inputs |= 1 << i;
                 known = true;
             }
         if (!known)
             return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "input",
-                               "input=\"%.60s\" is not of pos, vel and ff", text);
+                               "input=\"%.60s\" is not of pos, vel%s", text,
+                               kinds == 3 ? " and ff" : ", ff and voltage");
         p += n;
         p += strspn(p, " \t\n");
     }
@@ -39,7 +40,7 @@ static tb_status read_inputs(mjcf *m, const xmlNode *node, int32_t *inputs)
 
 tb_status mjcf_apply_pid_input(mjcf *m, const xmlNode *node, mjcf_general *g)
 {
-    return read_inputs(m, node, &g->inputs);
+    return read_inputs(m, node, 3, &g->inputs);
 }
 
 tb_status mjcf_apply_pid(mjcf *m, const xmlNode *node, mjcf_general *g)
@@ -67,7 +68,7 @@ tb_status mjcf_apply_pid(mjcf *m, const xmlNode *node, mjcf_general *g)
     MJCF_TRY(tb_xml_number(node, "imax", &g->dynamics[0], m->error));
     MJCF_TRY(tb_xml_number(node, "slewmax", &g->dynamics[1], m->error));
     MJCF_TRY(tb_xml_number(node, "inheritrange", &g->inherit_range, m->error));
-    return read_inputs(m, node, &g->inputs);
+    return read_inputs(m, node, 3, &g->inputs);
 }
 
 tb_status mjcf_apply_orientation(mjcf *m, const xmlNode *node, mjcf_general *g)
@@ -115,7 +116,7 @@ static void take_ratio(mjcf *m, mjcf_actuator *actuator)
 static tb_status read_input_range(mjcf *m, const mjcf_element *element, int32_t input,
                                   tb_actuator_def *def)
 {
-    static const char *const RANGES[] = {"posrange", "velrange", "ffrange"};
+    static const char *const RANGES[] = {"posrange", "velrange", "ffrange", "ctrlrange"};
     double range[2] = {0};
     bool limited = false;
     if (mjcf_text(element, RANGES[input]) == NULL) {
@@ -126,6 +127,17 @@ static tb_status read_input_range(mjcf *m, const mjcf_element *element, int32_t 
     def->control_limited = limited && !m->no_control_clamp;
     def->control_lower = range[0], def->control_upper = range[1];
     return TB_OK;
+}
+
+/* Gives the actuator the first of its controls, which it returns. */
+static int32_t begin_inputs(int32_t inputs, mjcf_actuator *actuator)
+{
+    tb_actuator_def *def = &actuator->def;
+    int32_t first = 0;
+    actuator->inputs = inputs;
+    while ((inputs >> first & 1) == 0) first++;
+    if (first > 0) def->gain[0] = first == 1 ? -def->bias[2] : 1;
+    return first;
 }
 
 tb_status mjcf_translate_pid(mjcf *m, const mjcf_element *element, const mjcf_general *g,
@@ -150,17 +162,13 @@ tb_status mjcf_translate_pid(mjcf *m, const mjcf_element *element, const mjcf_ge
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "input",
                            "ki, slewmax and dampratio need the input pos");
     take_ratio(m, actuator);
-    actuator->inputs = g->inputs;
-    int32_t first = 0;
-    while ((g->inputs >> first & 1) == 0) first++;
-    if (first > 0) def->gain[0] = first == 1 ? -def->bias[2] : 1;
-    return read_input_range(m, element, first, def);
+    return read_input_range(m, element, begin_inputs(g->inputs, actuator), def);
 }
 
 tb_status mjcf_add_inputs(mjcf *m, const mjcf_element *element, const mjcf_actuator *actuator)
 {
     bool first = true;
-    for (int32_t i = 0; i < 3; i++) {
+    for (int32_t i = 0; i < MJCF_INPUTS; i++) {
         if ((actuator->inputs >> i & 1) == 0) continue;
         if (first) {
             first = false;
@@ -177,13 +185,198 @@ tb_status mjcf_add_inputs(mjcf *m, const mjcf_element *element, const mjcf_actua
         input.damping_ratio = 0;
         input.damps = i == 1;
         memset(input.def.bias, 0, sizeof input.def.bias);
-        input.def.gain[0] = i == 1 ? -actuator->def.bias[2] : 1;
-        MJCF_TRY(read_input_range(m, element, i, &input.def));
+        input.def.gain[0] = i == 1 ? -actuator->def.bias[2] : i == 3 ? actuator->voltage_gain : 1;
+        /* all controls of a dcmotor have its ctrlrange */
+        if (actuator->voltage_gain == 0) MJCF_TRY(read_input_range(m, element, i, &input.def));
         MJCF_TRY(mjcf_push_actuator(m, &input));
     }
     return TB_OK;
 }
 
+/* ---- dcmotor ---- */
+
+/* Parameters in MuJoCo's places (its XML reference, actuator/dcmotor, and technical note). */
+enum {
+    MOTOR_RESISTANCE = 0, /* gain */
+    MOTOR_CONSTANT = 1,
+    MOTOR_CONTROLLER = 4, /* kp, ki, kd */
+    MOTOR_VOLTAGE_LIMIT = 7,
+    MOTOR_TIME = 0, /* dynamics */
+    MOTOR_CURRENT_RATE = 1,
+    MOTOR_THERMAL = 2, /* thermal resistance, capacitance or time: above 0 where they act */
+    MOTOR_LUGRE = 5,   /* stiffness */
+    MOTOR_SLEW_RATE = 7,
+    MOTOR_INTEGRAL_LIMIT = 8
+};
+
+/* K and R from the motor's constants or its nominal point: K = sqrt(Kt Ke), or the one that is
+ * given; at the nominal voltage the motor runs without load at no_load_speed against the damping
+ * B, voltage K = no_load_speed (K^2 + R B), and stalls at K voltage / R. */
+static tb_status resolve_motor(mjcf *m, const xmlNode *node, const double constants[2],
+                               const double nominal[3], mjcf_general *g)
+{
+    const double voltage = nominal[0], stall = nominal[1], speed = nominal[2], b = g->damping;
+    double kt = constants[0], ke = constants[1], r = g->gain[MOTOR_RESISTANCE];
+    if (voltage > 0 && !(ke > 0) && speed > 0) {
+        const double square = voltage * voltage - 4 * r * b * speed * speed;
+        const double by_stall = stall > 0 ? voltage / speed - voltage * b / stall : 0;
+        ke = voltage / speed;
+        if (b > 0 && r > 0 && square > 0)
+            ke = (voltage + sqrt(square)) / (2 * speed);
+        else if (b > 0 && !(r > 0) && by_stall > 0)
+            ke = by_stall;
+    }
+    const double k = kt > 0 && ke > 0 ? sqrt(kt * ke) : fmax(kt, ke);
+    if (r == 0 && voltage > 0 && stall > 0) r = k * voltage / stall;
+    if (!(k > 0) || !(r > 0))
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, k > 0 ? "resistance" : "motorconst",
+                           "a dcmotor needs a motor constant and a resistance above 0, not %g and "
+                           "%g",
+                           k, r);
+    g->gain[MOTOR_RESISTANCE] = r;
+    g->gain[MOTOR_CONSTANT] = k;
+    return TB_OK;
+}
+
+tb_status mjcf_apply_dc_motor(mjcf *m, const xmlNode *node, mjcf_general *g)
+{
+    const bool inherits = g->gain_type == MJCF_GAIN_DC_MOTOR;
+    double *gain = g->gain, *dynamics = g->dynamics;
+    if (!inherits) {
+        memset(gain, 0, sizeof g->gain);
+        memset(dynamics, 0, sizeof g->dynamics);
+        memset(g->bias, 0, sizeof g->bias);
+        g->inputs = MJCF_INPUT_VOLTAGE;
+    }
+    g->gain_type = MJCF_GAIN_DC_MOTOR;
+    g->bias_type = MJCF_BIAS_DC_MOTOR;
+    g->dynamics_type = MJCF_DYNAMICS_DC_MOTOR;
+
+    double constants[2] = {gain[MOTOR_CONSTANT], 0}, nominal[3] = {0};
+    MJCF_TRY(tb_xml_numbers(node, "motorconst", 1, 2, constants, NULL, m->error));
+    MJCF_TRY(tb_xml_number(node, "resistance", &gain[MOTOR_RESISTANCE], m->error));
+    MJCF_TRY(tb_xml_numbers(node, "nominal", 1, 3, nominal, NULL, m->error));
+    MJCF_TRY(resolve_motor(m, node, constants, nominal, g));
+
+    double saturation[3] = {0, 0, dynamics[MOTOR_CURRENT_RATE]};
+    MJCF_TRY(tb_xml_numbers(node, "saturation", 1, 3, saturation, NULL, m->error));
+    dynamics[MOTOR_CURRENT_RATE] = saturation[2];
+    if (saturation[0] > 0 || saturation[1] > 0)
+        g->torque_limit = saturation[0] > 0 ? saturation[0] : gain[MOTOR_CONSTANT] * saturation[1];
+
+    double inductance[2] = {0, dynamics[MOTOR_TIME]};
+    MJCF_TRY(tb_xml_numbers(node, "inductance", 1, 2, inductance, NULL, m->error));
+    if (!(inductance[0] >= 0) || !(inductance[1] >= 0))
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "inductance",
+                           "inductance is less than 0");
+    dynamics[MOTOR_TIME] =
+        inductance[0] > 0 ? inductance[0] / gain[MOTOR_RESISTANCE] : inductance[1];
+
+    double controller[6] = {gain[4],
+                            gain[5],
+                            gain[6],
+                            dynamics[MOTOR_SLEW_RATE],
+                            dynamics[MOTOR_INTEGRAL_LIMIT],
+                            gain[MOTOR_VOLTAGE_LIMIT]};
+    MJCF_TRY(tb_xml_numbers(node, "controller", 1, 6, controller, NULL, m->error));
+    memcpy(gain + MOTOR_CONTROLLER, controller, 3 * sizeof *gain);
+    dynamics[MOTOR_SLEW_RATE] = controller[3];
+    dynamics[MOTOR_INTEGRAL_LIMIT] = controller[4];
+    gain[MOTOR_VOLTAGE_LIMIT] = controller[5];
+
+    /* effects that are refused, where they act, when an actuator uses them */
+    double thermal[6] = {dynamics[MOTOR_THERMAL]};
+    MJCF_TRY(tb_xml_numbers(node, "thermal", 1, 6, thermal, NULL, m->error));
+    dynamics[MOTOR_THERMAL] = fmax(thermal[0], fmax(thermal[1], thermal[2]));
+    double lugre[5] = {dynamics[MOTOR_LUGRE]};
+    MJCF_TRY(tb_xml_numbers(node, "lugre", 1, 5, lugre, NULL, m->error));
+    dynamics[MOTOR_LUGRE] = lugre[0];
+    MJCF_TRY(tb_xml_numbers(node, "cogging", 1, 3, g->bias, NULL, m->error));
+    if (tb_xml_attribute(node, "input") == NULL) return TB_OK;
+    if (strcmp(tb_xml_attribute(node, "input"), "none") == 0) {
+        g->inputs = 0;
+        return TB_OK;
+    }
+    return read_inputs(m, node, MJCF_INPUTS, &g->inputs);
+}
+
+/* Why an actuator's parameters are refused; NULL if they are not. */
+static const char *motor_refusal(const mjcf *m, const mjcf_general *g,
+                                 const mjcf_actuator *actuator, const char **field)
+{
+    const bool coil = g->dynamics[MOTOR_TIME] > 0;
+    const bool controlled = (g->inputs & ~MJCF_INPUT_VOLTAGE) != 0;
+    *field = "thermal";
+    if (g->dynamics[MOTOR_THERMAL] > 0)
+        return "a winding whose resistance changes is not supported";
+    *field = "lugre";
+    if (g->dynamics[MOTOR_LUGRE] > 0)
+        return "LuGre friction is not supported: frictionloss of the joint is dry friction";
+    *field = "cogging";
+    if (g->bias[0] != 0) return "cogging is not supported";
+    *field = "saturation";
+    if (coil && g->dynamics[MOTOR_CURRENT_RATE] > 0)
+        return "a limit on the current's rate is not supported";
+    *field = "input";
+    if (g->inputs == 0)
+        return "an actuator without control is not supported: the brake of a shorted motor is "
+               "damping K^2/R of the joint";
+    *field = "controller";
+    if (!controlled) return NULL;
+    if (coil) return "a controller of a motor with inductance is not supported";
+    if (g->gain[MOTOR_VOLTAGE_LIMIT] > 0)
+        return "Vmax, whose torque depends on the velocity, is not supported";
+    if ((g->inputs & MJCF_INPUT_POSITION) == 0 && g->dynamics[MOTOR_SLEW_RATE] > 0)
+        return "slewmax without the input pos is not supported";
+    const bool ball = actuator->joint >= 0 && m->joints[actuator->joint].def.type == TB_JOINT_BALL;
+    if (ball || !tb_handle_is_none(actuator->def.reference))
+        return "a controller on a ball joint or with a refsite is not supported";
+    return NULL;
+}
+
+/* The torque is K i. Without inductance i = (V - K v) / R; with it the current is the activation.
+ * A controller's voltage (R/K) torque + K v makes its torque exactly. */
+tb_status mjcf_translate_dc_motor(mjcf *m, const mjcf_element *element, const mjcf_general *g,
+                                  mjcf_actuator *actuator)
+{
+    const xmlNode *node = element->node;
+    tb_actuator_def *def = &actuator->def;
+    const double k = g->gain[MOTOR_CONSTANT], r = g->gain[MOTOR_RESISTANCE];
+    const double *controller = g->gain + MOTOR_CONTROLLER;
+    const char *field = NULL, *reason = motor_refusal(m, g, actuator, &field);
+    if (reason != NULL) return tb_xml_fail(m->error, TB_UNSUPPORTED, node, field, "%s", reason);
+    actuator->voltage_gain = k / r;
+    if (g->inputs != MJCF_INPUT_VOLTAGE) {
+        const double bias[3] = {0, -controller[0], -controller[2]};
+        set_position_servo(def, bias);
+        def->integral_gain = controller[1];
+        def->integral_limit = g->dynamics[MOTOR_INTEGRAL_LIMIT];
+        def->slew_rate = g->dynamics[MOTOR_SLEW_RATE];
+        if (!(def->integral_gain >= 0) || !(def->integral_limit >= 0) || !(def->slew_rate >= 0) ||
+            ((g->inputs & MJCF_INPUT_POSITION) == 0 && def->integral_gain > 0))
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "controller",
+                               "ki, Imax or slewmax is less than 0, or ki is given without the "
+                               "input pos");
+        begin_inputs(g->inputs, actuator);
+        return TB_OK;
+    }
+    for (int i = 0; i < 3; i++)
+        if (controller[i] != 0)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "controller",
+                               "a controller needs one of the inputs pos, vel and ff");
+    const bool coil = g->dynamics[MOTOR_TIME] > 0;
+    memset(def->gain, 0, sizeof def->gain);
+    memset(def->bias, 0, sizeof def->bias);
+    def->gain[0] = coil ? k : k / r;
+    def->bias[2] = coil ? 0 : -k * k / r;
+    if (coil) {
+        def->activation = TB_ACTIVATION_CURRENT;
+        def->time_constant = g->dynamics[MOTOR_TIME];
+        def->resistance = r;
+        def->back_emf = k;
+    }
+    return TB_OK;
+}
 /* ---- the plugin mujoco.pid ---- */
 
 /* The element that holds the configuration: the named instance, or the actuator itself. */
