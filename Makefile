@@ -56,7 +56,8 @@ ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call sui
 # `make check` runs under ASan what reads others' input and keeps memory, in double; `make check-asan`
 # also the same tests in float, and those that play a card or take a minute.
 ASAN_IN_CHECK := $(filter-out %_f32 tests/unit/gpu/% %_card %/test_modelica_kernels %/test_team_solve \
-    %/test_mesh_team %/test_planar %/test_poulsen %/test_soft_state %/test_soft_world,$(ASAN_TESTS))
+    %/test_mesh_team %/test_planar %/test_poulsen %/test_grasp_jobs %/test_server_batch \
+    %/test_server_device %/test_soft_state %/test_soft_world,$(ASAN_TESTS))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) \
     $(call only,tests/check_format.sh tests/check_rooms.sh tests/check_server_rooms.sh)
