@@ -251,7 +251,8 @@ TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solutio
         state->row_impulses[w->memory[r]] = tb_impulse_at(solution->lambda, fine, r);
     TB_EACH (b, w->first_contact_block)
         state->row_statuses[w->memory[w->blocks[b].row]] = 1 + solution->statuses[b];
-    if (w->number_of_rows) {
+    /* the closing of loops has dropped the blocks: the numbers of rows are no longer the solve's */
+    if (w->contact_rows + w->number_of_contacts > 0) {
         if (TB_LEADER) memcpy(state->history, &w->history, sizeof w->history);
         if (w->factor)
             tb_team_copy(state->factor, w->factor,

@@ -1,5 +1,6 @@
 /* Warm sets: a step's whole start is in the state, so a restored, forked or interleaved world
  * continues with the same bytes; and warm starts save work, which the certificate shows. */
+#include "step/step.h"
 #include "test_util.h"
 
 /* A jaw closes around a block on the floor, lifts it, and is pulled at. */
@@ -258,7 +259,32 @@ START_TEST(the_pull_that_slow_motions_need_is_remembered)
 }
 END_TEST
 
+/* A disabled equality has no rows, and closing the loops drops the blocks of all others: what a step
+ * learns is kept all the same. */
+START_TEST(a_world_of_disabled_equalities_remembers_its_solves)
+{
+    tb_error error = {0};
+    tb_certificate c;
+    tb_model *model = model_of(
+        "<mujoco><worldbody><body name='a'><joint name='j' range='-1 1' frictionloss='.1'/><geom "
+        "size='.1'/></body><body name='b' pos='1 0 0'><joint name='k' damping='1'/><geom "
+        "size='.1'/></body></worldbody><equality><joint joint1='j' joint2='k' active='false'/>"
+        "</equality></mujoco>");
+    tb_stepper *stepper = stepper_of("auto", 1e-6, TB_DOUBLE, true);
+    tb_state *state = new_state(model);
+    for (int i = 0; i < 3; i++) TEST_OK(tb_step(stepper, state, 1, &c, &error), &error);
+    ck_assert_int_gt(c.rows, 0);
+    tb_solve_history history;
+    memcpy(&history, state->history, sizeof history);
+    ck_assert(history.price > 0 && history.sweeps > 0);
+    tb_state_destroy(state);
+    tb_stepper_destroy(stepper);
+    tb_model_destroy(model);
+}
+END_TEST
+
 TEST_MAIN(what_was_restored_or_forked_goes_on_with_the_same_bytes,
           interleaved_sessions_are_as_if_alone, certificates_tell_what_was_warm, a_reset_forgets,
           a_pile_in_float_stands_for_most_of_its_steps,
-          the_pull_that_slow_motions_need_is_remembered)
+          the_pull_that_slow_motions_need_is_remembered,
+          a_world_of_disabled_equalities_remembers_its_solves)
