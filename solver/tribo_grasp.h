@@ -359,9 +359,11 @@ typedef struct tb_grasp_sampling {
 tb_grasp_sampling tb_grasp_sampling_defaults(void);
 
 /* Antipodal grasps: pairs of surface points whose line lies in both friction cones, the tool frame
- * in their middle. Writes up to `count` poses (names NULL) and their number to *found, which is
- * smaller if the object has few such pairs. INVALID_ARGUMENT names the fault: an object without
- * exactly one body on its world, or without shapes that collide. */
+ * in their middle. Lines near the normals come first, for flat pads turn an object whose faces lean
+ * to them; a line leans further only where the object has no such pairs. Writes up to `count` poses
+ * (names NULL) and their number to *found, which is smaller if the object has few such pairs.
+ * INVALID_ARGUMENT names the fault: an object without exactly one body on its world, or without
+ * shapes that collide. */
 tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *, tb_grasp_pose *poses,
                           int32_t *found, tb_error *);
 

@@ -1,9 +1,14 @@
 /* Antipodal grasps: two points of the surface whose line lies in both friction cones hold an object
  * between two fingers (V. Nguyen, Constructing force-closure grasps, IJRR 7, 1988).
  *
- * The sampler draws a point by area and a line through it from its friction cone. Every exit of
- * the line within the hand's opening, inside the friction cone there, gives a pair. The approach
- * angle about the closing axis is drawn from the allowed angles. */
+ * The sampler draws a point by area and a line through it from a cone about its normal. Every exit of
+ * the line within the hand's opening, inside the same cone there, gives a pair. The approach
+ * angle about the closing axis is drawn from the allowed angles.
+ *
+ * Fingers have flat pads: an object whose faces lean to the pads touches them at opposite edges and
+ * turns until it lies flat on them, as soon as the table lets it. So the cone begins narrow and
+ * widens to the friction cone as attempts fail: objects with parallel faces are gripped there, other
+ * objects still get their samples. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +18,8 @@
 #include "grasp/surface.h"
 
 static const double PI = 3.14159265358979323846;
+/* share of the friction cone from which the first attempts draw */
+static const double NARROWEST = 0.1;
 enum { TRIES_FOR_ONE = 2000, SAMPLES_LIMIT = 1000000, ANGLES = 16 };
 
 tb_grasp_sampling tb_grasp_sampling_defaults(void)
@@ -87,9 +94,10 @@ static double meets(const grasp_triangle *t, tb_vec3 from, tb_vec3 way)
     return tb_v3_dot(t->edge2, q) / determinant;
 }
 
-/* Draws a pair of points; *gap their distance, *way the unit direction from the first. */
-static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, tb_random *random,
-                      tb_vec3 *first, tb_vec3 *way, double *gap)
+/* Draws a pair of points whose line leans to both normals by a tangent of at most `widest`; *gap
+ * their distance, *way the unit direction from the first. */
+static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, double widest,
+                      tb_random *random, tb_vec3 *first, tb_vec3 *way, double *gap)
 {
     const grasp_triangle *t = triangle_at(s, tb_random_uniform(random) * s->area);
     double u = tb_random_uniform(random), v = tb_random_uniform(random);
@@ -100,7 +108,7 @@ static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, tb_ran
     *first = tb_v3_add_scaled(tb_v3_add_scaled(t->corner, t->edge1, u), t->edge2, v);
     tb_vec3 t1, t2;
     tb_v3_tangents(t->normal, &t1, &t2);
-    const double slope = o->friction * sqrt(tb_random_uniform(random));
+    const double slope = widest * sqrt(tb_random_uniform(random));
     const double angle = 2 * PI * tb_random_uniform(random);
     tb_vec3 d = tb_v3_negate(t->normal);
     d = tb_v3_add_scaled(d, t1, slope * cos(angle));
@@ -108,7 +116,7 @@ static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, tb_ran
     *way = tb_v3_normalize(d, tb_v3_negate(t->normal));
 
     /* one of the exits within the opening at random: reservoir of one */
-    const double steepest = 1 / sqrt(1 + o->friction * o->friction);
+    const double steepest = 1 / sqrt(1 + widest * widest);
     int32_t found = 0;
     for (int32_t i = 0; i < s->count; i++) {
         if (!(tb_v3_dot(s->triangles[i].normal, *way) > steepest)) continue;
@@ -197,7 +205,9 @@ tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *sampl
         for (int attempt = 0; attempt < TRIES_FOR_ONE && !good; attempt++) {
             tb_vec3 first, way, coming;
             double gap = 0;
-            if (!draw_pair(&surface, sampling, &random, &first, &way, &gap)) continue;
+            const double share = fmax(NARROWEST, (double)attempt / TRIES_FOR_ONE);
+            const double widest = share * sampling->friction;
+            if (!draw_pair(&surface, sampling, widest, &random, &first, &way, &gap)) continue;
             if (!draw_approach(sampling, &random, way, &coming)) continue;
             tb_grasp_pose *pose = &poses[*found];
             *pose = tb_grasp_pose_defaults();

@@ -574,6 +574,53 @@ START_TEST(samples_are_antipodal_and_repeatable)
 }
 END_TEST
 
+/* Tangent of the angle between a pose's closing axis and the nearest of these normals. */
+static double lean(const tb_grasp_pose *pose, const double (*normals)[3], int count)
+{
+    const tb_vec3 axis = tb_q_rotate(tb_q_load(pose->orientation), tb_v3(0, 1, 0));
+    double cosine = 0;
+    for (int i = 0; i < count; i++)
+        cosine = fmax(cosine, fabs(tb_v3_dot(axis, tb_v3_load(normals[i]))));
+    return sqrt(fmax(0, 1 - cosine * cosine)) / cosine;
+}
+
+/* Flat pads turn an object whose faces lean to them: parallel faces are gripped along their normal,
+ * faces of a wedge as far as friction allows. */
+START_TEST(samples_lean_no_more_than_the_object_demands)
+{
+    enum { COUNT = 30 };
+    static tb_grasp_pose poses[COUNT];
+    static const char WEDGE[] = /* 200 mm long; its sides enclose 30 degrees */
+        "<mujoco><asset><mesh name='w' vertex='-.1 -.0268 0 -.1 .0268 0 -.1 0 .1 "
+        ".1 -.0268 0 .1 .0268 0 .1 0 .1'/></asset><worldbody><body><freejoint/>"
+        "<geom type='mesh' mesh='w' mass='.1'/></body></worldbody></mujoco>";
+    static const double FACES[][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    tb_scene *block = mjcf(BLOCK), *wedge = mjcf(WEDGE);
+    tb_grasp_sampling s = tb_grasp_sampling_defaults();
+    int32_t found = 0;
+    s.count = COUNT;
+    s.opening = 0.1;
+    TEST_OK(tb_grasp_sample(block, &s, poses, &found, &error), &error);
+    ck_assert_int_eq(found, COUNT);
+    for (int i = 0; i < COUNT; i++) ck_assert(lean(&poses[i], FACES, 3) < 0.1 * s.friction + 1e-9);
+    /* a line across a wedge leans to one of its sides by half the angle at least */
+    TEST_OK(tb_grasp_sample(wedge, &s, poses, &found, &error), &error);
+    ck_assert_int_gt(found, 0);
+    const double half = atan2(0.0268, 0.1);
+    const double sides[][3] = {{0, cos(half), sin(half)}, {0, cos(half), -sin(half)}};
+    for (int i = 0; i < found; i++) {
+        const double further = fmax(lean(&poses[i], sides, 1), lean(&poses[i], sides + 1, 1));
+        ck_assert_msg(further > tan(half) - 1e-6 && further < 0.75 * s.friction, "leans %g",
+                      further);
+    }
+    s.friction = 0.9 * tan(half);
+    TEST_OK(tb_grasp_sample(wedge, &s, poses, &found, &error), &error);
+    ck_assert_int_eq(found, 0);
+    tb_scene_destroy(block);
+    tb_scene_destroy(wedge);
+}
+END_TEST
+
 /* Poses need a frame of the object, and the parent chain must end. */
 START_TEST(an_object_of_two_bodies_on_the_world_is_not_sampled)
 {
@@ -601,4 +648,5 @@ TEST_MAIN(the_base_is_carried_and_its_own_joints_are_left_out, the_hands_sensors
           a_hand_fixed_to_its_world_is_carried_whole, three_fingers_with_servos_hold_a_ball,
           a_variant_is_the_model_compiled_anew, free_fingers_stay_behind_when_the_hand_is_shaken,
           the_carrier_follows_its_path_exactly, requests_that_make_no_sense_are_refused_by_name,
-          samples_are_antipodal_and_repeatable, an_object_of_two_bodies_on_the_world_is_not_sampled)
+          samples_are_antipodal_and_repeatable, samples_lean_no_more_than_the_object_demands,
+          an_object_of_two_bodies_on_the_world_is_not_sampled)

@@ -260,6 +260,8 @@ def sample_poses(
 ) -> list[GraspPose]:
     """Antipodal grasps: pairs of surface points that lie in each other's friction cones.
 
+    Pairs with parallel faces come first: flat pads turn an object whose faces lean to them.
+
     The points of `tribo.meshes.ConvexParts` are those of the mesh that was cut: its parts may be
     thicker than its walls.
 
