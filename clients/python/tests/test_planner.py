@@ -64,8 +64,8 @@ def test_samples_of_convex_parts_lie_on_the_mesh(local: Any) -> None:
     cut = meshes.ConvexParts(plate, (part,), protrusion=0.02, gap=0.0, digest="none")
     poses = sampled(tribo.GraspObject(cut, mass=0.1), 8)
     assert len(poses) == 8
-    # the pads meet the plate's faces: their middle is amid them
-    assert all(abs(p.position[0] - 0.005) < 0.004 for p in poses)
+    # the pads meet the plate's faces: their middle is in the plate
+    assert all(abs(p.position[0] - 0.005) < 0.005 + 1e-9 for p in poses)
 
 
 def test_evaluate_answers_with_a_table(
