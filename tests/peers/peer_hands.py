@@ -6,11 +6,15 @@ out as one file each, `tribo run` steps them with controls that close within a s
 MuJoCo steps the same scene with the same controls, which shows that the scene itself is sound. A
 hand whose links overlap in the file's first pose, by up to 15 mm, has contacts that nothing can
 open: where its run is not OK, it is run again with `--overlaps ignore`, and that verdict counts.
+
+`--nudge M` runs each scene six times more, the can moved by M (m) to and fro along each axis, and
+tells how far from its place it ends: what another processor's rounding may do to it.
 """
 
 import argparse
 import hashlib
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -41,6 +45,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="WORD", help="hands whose path has WORD")
     parser.add_argument(
         "--minutes", type=float, default=8.0, metavar="M", help="stop after these (8; 0: never)"
+    )
+    parser.add_argument(
+        "--nudge", type=float, default=0.0, metavar="M", help="move the can by M too"
     )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the scenes here")
     parser.add_argument(
@@ -86,7 +93,31 @@ def theirs(scene: Scene) -> float:
     return float(np.linalg.norm(data.xpos[can] - began))
 
 
-def compare(report: Report, path: Path, root: Path, folder: Path) -> bool | None:
+def nudged(file: Path, how: tuple[str | Path, ...], ended: common.Array, nudge: float) -> float:
+    """How far from its place a can ends at most (m) that began elsewhere by `nudge`."""
+    text = file.read_text()
+    found = re.search(r'(?<=<body name="can" pos=")[^"]*', text)
+    if found is None:
+        raise common.Refused("the scene has no can")
+    other, farthest = file.with_suffix(".nudged.xml"), 0.0
+    for axis in range(3):
+        for sign in (1.0, -1.0):
+            place = np.array(found[0].split(), dtype=np.float64)
+            place[axis] += sign * nudge
+            other.write_text(text[: found.start()] + " ".join(map(repr, place.tolist())))
+            with other.open("a") as rest:
+                rest.write(text[found.end() :])
+            answer, why, _ = trial.tribo(LIMIT_S, "run", other, *how)
+            if answer is None:
+                raise common.Refused(why)
+            off = np.array(answer["bodies"]["can"]["position"]) - ended
+            farthest = max(farthest, float(np.linalg.norm(off)))
+    return farthest
+
+
+def compare(
+    report: Report, path: Path, root: Path, folder: Path, nudge: float = 0.0
+) -> bool | None:
     """One line of the table: whether the run was OK; None where there is no scene."""
     name = f"{root.name}/{path.relative_to(root).parent.name}/{path.name}"
     try:
@@ -97,7 +128,8 @@ def compare(report: Report, path: Path, root: Path, folder: Path) -> bool | None
     file = folder / (name.replace("/", "_").rpartition(".")[0] + ".xml")
     file.write_text(scene.xml)
     file.with_suffix(".csv").write_text(scene.csv())
-    options = ("--time", str(SECONDS), "--controls", file.with_suffix(".csv"), "--threads", "1")
+    options: tuple[str | Path, ...] = ("--time", str(SECONDS), "--threads", "1")
+    options += ("--controls", file.with_suffix(".csv"))
     answer, why, _ = trial.tribo(LIMIT_S, "run", file, *options)
     note = ""
     if answer is None or answer["status"] != "OK":
@@ -105,11 +137,15 @@ def compare(report: Report, path: Path, root: Path, folder: Path) -> bool | None
         again, _, _ = trial.tribo(LIMIT_S, "run", file, *options, "--overlaps", "ignore")
         if again is not None:
             answer, note = again, f" {first} with its links' overlaps"
+            options += ("--overlaps", "ignore")
     if answer is None:
         print(f"{name:58} {why}", flush=True)
         return False
     certificate = answer["certificate"]
-    moved = float(np.linalg.norm(np.array(answer["bodies"]["can"]["position"]) - can_at(scene)))
+    ended = np.array(answer["bodies"]["can"]["position"])
+    moved = float(np.linalg.norm(ended - can_at(scene)))
+    if nudge > 0:
+        note += f" nudged by {nudge:g} m: {nudged(file, options, ended, nudge):.1e} m away"
     print(
         f"{name:58} {scene.model.nv:4} {answer['status']:13} {certificate['residual']:8.1e}"
         f" {certificate['iterations'] / answer['steps']:8.1f} {certificate['contacts']:4}"
@@ -140,7 +176,7 @@ def main() -> None:
             if options.minutes > 0 and time.monotonic() - began > 60 * options.minutes:
                 report.skip(f"{len(hands) - number} hands after {options.minutes:g} min")
                 break
-            verdict = compare(report, path, root, folder)
+            verdict = compare(report, path, root, folder, options.nudge)
             verdicts += [] if verdict is None else [verdict]
     good = sum(verdicts)
     if verdicts and not options.only:
