@@ -297,6 +297,7 @@ $(B)/%.o: %.c $(B)/stamp.flags
 
 $(B)/solver/contact/files/hdf5_once.o: CPPFLAGS += -DTB_HDF5_SONAME='"$(HDF5_NAME)"'
 $(B)/solver/penalty/%.o: CPPFLAGS += $(if $(SUNDIALS),-DTB_HAVE_SUNDIALS)
+$(B)/solver/grid/%.o: CFLAGS += $(PHYSICS_OPTIMIZE)
 $(B)/solver/contact/files/hdf5_once.o: deploy/config.mk
 
 $(B)/solver/physics.c: $(B)/stamp.physics

@@ -57,7 +57,7 @@ WERROR := -Werror
 OPTIMIZE ?= -O2
 ifeq ($(VARIANT),release)
 B := $(BUILD)
-# the step's rooms, which are one unit
+# the step's rooms, which are one unit, and soft bodies
 PHYSICS_OPTIMIZE ?= -O3
 endif
 ifeq ($(VARIANT),debug)

@@ -29,11 +29,19 @@ void tb_soft_planes(tb_soft_world *w, int32_t body, tb_soft_visit *visit, const 
     tb_parallel_for(f->upper[2] - f->lower[2], 1, w->scene.options.threads, run_plane, &p);
 }
 
-/* Adds the parts of a run up by halves; those of absent nodes are cleared. */
-static void add_run(tb_soft_sums parts[TB_SOFT_RUN], tb_soft_sums *row)
+/* Adds the parts of a run up by halves. Bit i of `present`: node i has a part; an absent one is cleared, which
+ * adds nothing. */
+static void add_run(tb_soft_sums parts[TB_SOFT_RUN], uint32_t present, tb_soft_sums *row)
 {
     for (int step = TB_SOFT_RUN / 2; step > 0; step /= 2)
-        for (int i = 0; i < step; i++) tb_soft_sums_add(parts + i, parts + i + step);
+        for (int i = 0; i < step; i++) {
+            if (!(present >> (i + step) & 1)) continue;
+            if (present >> i & 1)
+                tb_soft_sums_add(parts + i, parts + i + step);
+            else
+                parts[i] = parts[i + step];
+            present |= (uint32_t)1 << i;
+        }
     tb_soft_sums_add(row, parts);
 }
 
@@ -43,16 +51,17 @@ static void add_row(const pass *p, int32_t j, int32_t k, tb_soft_sums *row)
     tb_soft_sums parts[TB_SOFT_RUN];
     const int32_t first = f->lower[0] - f->lower[0] % TB_SOFT_RUN;
     for (int32_t run = first; run < f->upper[0]; run += TB_SOFT_RUN) {
-        bool any = false;
-        for (int32_t i = run; i < run + TB_SOFT_RUN; i++) {
+        const int32_t begin = run > f->lower[0] ? run : f->lower[0];
+        const int32_t end = run + TB_SOFT_RUN < f->upper[0] ? run + TB_SOFT_RUN : f->upper[0];
+        uint32_t present = 0;
+        for (int32_t i = begin; i < end; i++) {
             const int32_t at[3] = {i, j, k};
             tb_soft_sums_clear(parts + (i - run));
-            if (i < f->lower[0] || i >= f->upper[0]) continue;
-            any = p->part(p->w, p->body, at, tb_soft_node(p->w, i, j, k), p->context,
-                          parts + (i - run)) ||
-                  any;
+            if (p->part(p->w, p->body, at, tb_soft_node(p->w, i, j, k), p->context,
+                        parts + (i - run)))
+                present |= (uint32_t)1 << (i - run);
         }
-        if (any) add_run(parts, row);
+        if (present != 0) add_run(parts, present, row);
     }
 }
 
@@ -161,6 +170,29 @@ static void number_layers(tb_soft_world *w, int32_t body)
 
 /* ---- extrapolation ---- */
 
+/* Bits of w->neighbours: of a node outside, its nearest neighbours; of a node of layer 0, that the surface is near. */
+enum { SURFACE = 1 };
+
+static void neighbours_plane(tb_soft_world *w, int32_t body, int32_t k, const void *context)
+{
+    const tb_soft_field *f = w->fields + body;
+    (void)context;
+    TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
+        const int32_t at[3] = {i, j, k};
+        const int layer = f->layer[n];
+        w->cell_mass[n] = tb_soft_cell_mass(f, n);
+        if (layer == 0)
+            w->neighbours[n] = tb_soft_touches_layer(&w->space, f, at, 1) ? SURFACE : 0;
+        else if (layer != TB_SOFT_NO_LAYER)
+            w->neighbours[n] = tb_soft_nearest_neighbours(&w->space, f, layer, at, n);
+    }
+}
+
+void tb_soft_find_neighbours(tb_soft_world *w, int32_t body)
+{
+    tb_soft_planes(w, body, neighbours_plane, NULL);
+}
+
 /* Gradients of q at nodes of layer 0 near the surface. */
 static void slope_plane(tb_soft_world *w, int32_t body, int32_t k, const void *context)
 {
@@ -168,8 +200,8 @@ static void slope_plane(tb_soft_world *w, int32_t body, int32_t k, const void *c
     const double *q = context;
     TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
         const int32_t at[3] = {i, j, k};
-        if (f->layer[n] == 0 && tb_soft_touches_layer(&w->space, f, at, 1))
-            tb_soft_node_slope(&w->space, f, q, at, w->slope + 9 * (size_t)n);
+        if (f->layer[n] == 0 && w->neighbours[n] == SURFACE)
+            tb_soft_node_slope(&w->space, f, w->cell_mass, q, at, w->slope + 9 * (size_t)n);
     }
 }
 
@@ -182,11 +214,9 @@ static void extend_plane(tb_soft_world *w, int32_t body, int32_t k, const void *
 {
     const extension *e = context;
     const tb_soft_field *f = w->fields + body;
-    TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
-        const int32_t at[3] = {i, j, k};
+    TB_SOFT_EACH_NODE (w, f, k, n, i, j)
         if (f->layer[n] == e->layer)
-            tb_soft_extend_node(&w->space, f, e->q, w->slope, e->layer, at, n);
-    }
+            tb_soft_extend_by(&w->space, f, e->q, w->slope, e->layer, w->neighbours[n], n);
 }
 
 void tb_soft_extrapolate(tb_soft_world *w, int32_t body, double *q)
@@ -213,6 +243,7 @@ void tb_soft_measure_masses(tb_soft_world *w, int32_t body, double *mass_error)
     tb_soft_planes(w, body, scale_plane, &scale);
     tb_soft_planes(w, body, mass_plane, NULL);
     number_layers(w, body);
+    tb_soft_find_neighbours(w, body);
     tb_soft_extrapolate(w, body, f->X);
     outside_only = true;
     tb_soft_planes(w, body, depth_plane, &outside_only);

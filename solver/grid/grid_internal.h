@@ -25,6 +25,9 @@ typedef struct tb_soft_rigid {
 struct tb_soft_world {
     tb_soft_scene scene;
     tb_soft_field fields[TB_SOFT_MOST_BODIES];
+    /* of the present fields, if `momenta_known`: between two substeps of a step */
+    tb_soft_sums momenta[TB_SOFT_MOST_BODIES];
+    bool momenta_known;
     tb_soft_space space;
     size_t nodes;
     double time, last_dt; /* s; of the last substep */
@@ -34,8 +37,10 @@ struct tb_soft_world {
     bool failed;               /* in the middle of a substep: the state is not whole */
 
     /* scratch that bodies share, one after the other */
-    double *cell_force; /* nodes x 24, N, of the cell above a node on its corners */
-    double *slope;      /* nodes x 9, gradients at nodes for the extrapolation */
+    double *cell_force;   /* nodes x 24, N, of the cell above a node on its corners */
+    double *slope;        /* nodes x 9, gradients at nodes for the extrapolation */
+    uint32_t *neighbours; /* nodes, for the extrapolation (field.c) */
+    double *cell_mass;    /* nodes, kg, of the cell above a node, for the extrapolation */
     tb_soft_stages stages;
     tb_soft_sums *planes; /* nodes[2] */
 
@@ -102,9 +107,11 @@ tb_soft_sums tb_soft_add_up(tb_soft_world *w, int32_t body, tb_soft_part *part,
 
 /* ---- field.c ---- */
 
-/* Masses, layers and depths from X, which must be valid where layers are; extrapolates X to the new
- * layers. *mass_error is the part by which masses were scaled so that their sum is the body's mass. */
+/* Masses, layers and depths from X, which must be valid where layers are; finds neighbours and extrapolates
+ * X to the new layers. *mass_error is the part by which masses were scaled so that their sum is the body's mass. */
 void tb_soft_measure_masses(tb_soft_world *w, int32_t body, double *mass_error);
+/* Prepares tb_soft_extrapolate of a body until its layers or masses change, or another body is prepared. */
+void tb_soft_find_neighbours(tb_soft_world *w, int32_t body);
 /* Extends q (X or v) from layer 0 to the others: affine, from the gradients of q inside the body. */
 void tb_soft_extrapolate(tb_soft_world *w, int32_t body, double *q);
 

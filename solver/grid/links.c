@@ -191,22 +191,17 @@ bool tb_soft_can_move(const double mobility[3])
     return mobility[0] > IMMOVABLE * (mobility[0] + mobility[1] + mobility[2]);
 }
 
-/* Adds the coupling of two entries at one place to H. */
-static void add_pair(const tb_soft_links *l, const tb_soft_entry *x, const tb_soft_entry *y,
-                     const int32_t *number, int32_t columns, int32_t half_bandwidth, double *band)
+/* Adds the coupling of two entries at one place, whose numbers are p >= q, to H. x, y: rows of the entries in
+ * the place's components, columns x 3. */
+static void add_pair(double inverse_mass, const double *x, int32_t p, const double *y, int32_t q,
+                     int32_t columns, int32_t half_bandwidth, double *band)
 {
-    double rows[2][3], others[2][3];
-    for (int32_t p = 0; p < columns; p++) {
-        row_of(l, x, columns == 1 ? 0 : p + 1, rows[p]);
-        row_of(l, y, columns == 1 ? 0 : p + 1, others[p]);
-    }
-    for (int32_t p = 0; p < columns; p++)
-        for (int32_t q = 0; q < columns; q++) {
-            const int32_t i = columns * number[x->contact] + p;
-            const int32_t j = columns * number[y->contact] + q;
+    for (int32_t k = 0; k < columns; k++)
+        for (int32_t m = 0; m < columns; m++) {
+            const int32_t i = columns * p + k, j = columns * q + m;
             if (i < j) continue;
             band[(size_t)(i - j) + (size_t)j * (size_t)(half_bandwidth + 1)] +=
-                l->inverse_mass[x->place] * tb_soft_dot(rows[p], others[q]);
+                inverse_mass * tb_soft_dot(x + 3 * k, y + 3 * m);
         }
 }
 
@@ -235,14 +230,21 @@ tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *l, const 
     for (int32_t i = 0; i < l->count; i++)
         if (number[i] >= 0) n = columns * (number[i] + 1);
     *band = TB_ARENA_ZEROED(&w->step, double, (size_t)n *(size_t)(rho + 1));
-    if (*band == NULL)
+    double *rows = TB_ARENA_ARRAY(&w->step, double, 6 * (size_t)l->number_of_entries);
+    if (*band == NULL || rows == NULL)
         return tb_fail_memory(error, (size_t)n * (size_t)(rho + 1) * sizeof(double),
                               "the Hessian of contacts");
+    for (int32_t e = 0; e < l->number_of_entries; e++)
+        for (int32_t k = 0; k < columns; k++)
+            row_of(l, l->entries + e, columns == 1 ? 0 : k + 1, rows + 6 * (size_t)e + 3 * k);
     for (int32_t d = 0; d < l->places; d++)
         for (int32_t e = l->first[d]; e < l->first[d + 1]; e++)
-            for (int32_t f = l->first[d]; f < l->first[d + 1]; f++)
-                if (number[l->entries[e].contact] >= 0 && number[l->entries[f].contact] >= 0)
-                    add_pair(l, l->entries + e, l->entries + f, number, columns, rho, *band);
+            for (int32_t f = l->first[d]; f < l->first[d + 1]; f++) {
+                const int32_t p = number[l->entries[e].contact], q = number[l->entries[f].contact];
+                if (q >= 0 && p >= q)
+                    add_pair(l->inverse_mass[d], rows + 6 * (size_t)e, p, rows + 6 * (size_t)f, q,
+                             columns, rho, *band);
+            }
     double *mobility = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)l->count);
     if (mobility == NULL) return tb_fail_memory(error, 0, "the Hessian of contacts");
     tb_soft_links_mobility(l, mobility);

@@ -224,6 +224,7 @@ tb_status tb_soft_world_put_back(tb_soft_world *w, const tb_bytes *bytes, tb_err
 tb_status tb_soft_world_begin_step(tb_soft_world *w, tb_bytes *bytes, tb_error *error)
 {
     stream s = {.bytes = bytes, .good = true};
+    w->momenta_known = false;
     if (w->card == NULL) return tb_soft_world_keep(w, bytes, error);
     bytes->size = 0;
     if (w->failed)

@@ -41,7 +41,17 @@ static double least_bytes(const tb_soft_world *w)
 /* Sums of a body's present fields, which a card has kept. */
 static tb_soft_sums momentum_of(tb_soft_world *w, int32_t body)
 {
-    return w->card != NULL ? w->card->outcomes[body].momentum : tb_soft_momentum_pass(w, body);
+    if (w->card != NULL) return w->card->outcomes[body].momentum;
+    return w->momenta_known ? w->momenta[body] : tb_soft_momentum_pass(w, body);
+}
+
+/* Sums of all bodies' present fields, until forces change them. */
+static void know_momenta(tb_soft_world *w)
+{
+    if (w->card != NULL || w->momenta_known) return;
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++)
+        w->momenta[b] = tb_soft_momentum_pass(w, b);
+    w->momenta_known = true;
 }
 
 /* Longest step (s) of the body's waves at the stiffness of its last stress. */
@@ -57,6 +67,7 @@ tb_status tb_soft_count_substeps(tb_soft_world *w, double rest, int32_t done, in
                                  tb_error *error)
 {
     double most = 1;
+    know_momenta(w);
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
         const double speed = momentum_of(w, b).speed;
         if (speed >= 1e300)
@@ -102,9 +113,11 @@ static tb_status apply_forces(tb_soft_world *w, double dt, tb_soft_certificate *
         const tb_soft_sums stress =
             on_card ? w->card->outcomes[b].stress : tb_soft_stress_pass(w, b);
         c->smallest_volume = tb_min(c->smallest_volume, stress.smallest);
-        if (!(stress.smallest > 0))
+        if (!(stress.smallest > 0)) {
+            w->momenta_known = false;
             return tb_fail(error, TB_DIVERGED, "body '%s' is folded at %g s: det F is not positive",
                            w->scene.bodies[b].name, w->time);
+        }
         w->failed = true; /* until the substep is whole */
         w->fields[b].stiffness = stress.stiffness;
         w->energy += momentum_of(w, b).kinetic + stress.elastic;
@@ -116,6 +129,7 @@ static tb_status apply_forces(tb_soft_world *w, double dt, tb_soft_certificate *
         else
             tb_soft_accelerate(w, b, dt);
     }
+    w->momenta_known = false;
     return TB_OK;
 }
 
@@ -179,6 +193,7 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
         status = carry(w, dt, c, error);
     }
     if (status != TB_OK) return status;
+    know_momenta(w);
     free_momentum(w, after);
     for (int a = 0; a < 3; a++) {
         const double error_a =
@@ -247,6 +262,7 @@ tb_status tb_soft_step(tb_soft_world *w, int32_t steps, tb_soft_certificate *cer
     tb_soft_certificate c = {.smallest_volume = 1e300};
     tb_status status = check_whole(w, error);
     if (status != TB_OK) return status;
+    w->momenta_known = false;
     for (int32_t s = 0; status == TB_OK && s < steps; s++)
         status = tb_soft_advance(w, w->scene.options.dt, &c, error);
     tb_error ignored;

@@ -47,8 +47,11 @@ void tb_soft_transport(tb_soft_world *w, int32_t body, double dt, tb_soft_certif
 {
     tb_soft_field *f = w->fields + body;
     double mass_error;
-    const tb_soft_sums was = tb_soft_momentum_pass(w, body);
+    const bool clamped = f->held != NULL;
+    tb_soft_sums was = {0};
+    if (!clamped) was = tb_soft_momentum_pass(w, body);
     const int stages = w->scene.options.advection == TB_SOFT_SECOND_ORDER ? 2 : 1;
+    tb_soft_find_neighbours(w, body);
     for (int number = 0; number < stages; number++) {
         const stage s = {dt, number == 1};
         tb_soft_extrapolate(w, body, f->v);
@@ -60,7 +63,7 @@ void tb_soft_transport(tb_soft_world *w, int32_t body, double dt, tb_soft_certif
     tb_soft_extrapolate(w, body, f->v);
     tb_soft_measure_masses(w, body, &mass_error);
     c->mass_error = tb_max(c->mass_error, mass_error);
-    if (f->held == NULL) {
+    if (!clamped) {
         const tb_soft_sums now = tb_soft_momentum_pass(w, body);
         const tb_soft_repair r = tb_soft_repair_of(&was, &now);
         tb_soft_planes(w, body, repair_plane, &r);

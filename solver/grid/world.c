@@ -36,6 +36,8 @@ static tb_status allocate(tb_soft_world *w, tb_error *error)
     }
     w->cell_force = take(24 * n, sizeof(double), &status, error);
     w->slope = take(9 * n, sizeof(double), &status, error);
+    w->neighbours = take(n, sizeof *w->neighbours, &status, error);
+    w->cell_mass = take(n, sizeof(double), &status, error);
     w->stages.next_X = take(3 * n, sizeof(double), &status, error);
     w->stages.next_v = take(3 * n, sizeof(double), &status, error);
     w->stages.first_X = take(3 * n, sizeof(double), &status, error);
@@ -184,6 +186,8 @@ void tb_soft_world_destroy(tb_soft_world *w)
     }
     free(w->cell_force);
     free(w->slope);
+    free(w->neighbours);
+    free(w->cell_mass);
     free(w->stages.next_X);
     free(w->stages.next_v);
     free(w->stages.first_X);

@@ -360,9 +360,9 @@ TB_CARD void slope_node(const tb_gpu_soft *g, const walk *t, const int32_t at[3]
     const tb_gpu_soft_scratch *s = &g->scratch[t->body];
     if (t->f.layer[n] != 0 || !tb_soft_touches_layer(&g->space, &t->f, at, 1)) return;
     if (g->which & TB_GPU_SOFT_X)
-        tb_soft_node_slope(&g->space, &t->f, t->f.X, at, s->slope_X + 9 * (int64_t)n);
+        tb_soft_node_slope(&g->space, &t->f, NULL, t->f.X, at, s->slope_X + 9 * (int64_t)n);
     if (g->which & TB_GPU_SOFT_V)
-        tb_soft_node_slope(&g->space, &t->f, t->f.v, at, s->slope_v + 9 * (int64_t)n);
+        tb_soft_node_slope(&g->space, &t->f, NULL, t->f.v, at, s->slope_v + 9 * (int64_t)n);
 }
 
 TB_CARD void extend_node(const tb_gpu_soft *g, const walk *t, const int32_t at[3], int32_t n)

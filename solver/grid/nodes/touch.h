@@ -120,7 +120,11 @@ TB_FN void tb_soft_add_between(tb_soft_polygon *q, const tb_soft_polygon *p, int
 TB_FN void tb_soft_clip(tb_soft_polygon *p, int count)
 {
     for (int l = 0; l < count; l++) {
-        tb_soft_polygon q = {.count = 0};
+        tb_soft_polygon q;
+        int outside = 0;
+        for (int i = 0; i < p->count; i++) outside += p->limit[l][i] > 0;
+        if (outside == 0) continue;
+        q.count = 0;
         for (int i = 0; i < p->count; i++) {
             const int next = (i + 1) % p->count;
             const double here = p->limit[l][i], there = p->limit[l][next];
@@ -161,13 +165,11 @@ TB_FN void tb_soft_add_polygon(tb_soft_cut *s, const tb_soft_polygon *p, const d
 /* Reference distances at the corners become lengths in the world, by the slope of their field. */
 TB_FN void tb_soft_to_lengths(const tb_soft_space *s, double depth[8])
 {
-    const double *h = s->lattice.spacing, mid[3] = {0.5, 0.5, 0.5};
-    double slope2 = 0;
-    for (int a = 0; a < 3; a++) {
-        double slope = 0;
-        for (int c = 0; c < 8; c++) slope += tb_soft_slope(c, a, mid) / h[a] * depth[c];
-        slope2 += slope * slope;
-    }
+    const double *at_centre = s->tables.slope[8];
+    double slope2 = 0, gradient[3] = {0, 0, 0};
+    for (int c = 0; c < 8; c++)
+        for (int a = 0; a < 3; a++) gradient[a] += at_centre[3 * c + a] * depth[c];
+    for (int a = 0; a < 3; a++) slope2 += gradient[a] * gradient[a];
     /* near an edge differences of the distance are smaller than its slope */
     const double slope = tb_max(0.25, tb_min(sqrt(slope2), 4.0));
     for (int c = 0; c < 8; c++) depth[c] /= slope;
@@ -176,17 +178,17 @@ TB_FN void tb_soft_to_lengths(const tb_soft_space *s, double depth[8])
 /* The scalar product of the gradients of two fields, over their lengths. */
 TB_FN double tb_soft_cosine(const tb_soft_space *s, const double p[8], const double q[8])
 {
-    const double *h = s->lattice.spacing, mid[3] = {0.5, 0.5, 0.5};
-    double pq = 0, pp = 0, qq = 0;
-    for (int a = 0; a < 3; a++) {
-        double x = 0, y = 0;
-        for (int c = 0; c < 8; c++) {
-            x += tb_soft_slope(c, a, mid) / h[a] * p[c];
-            y += tb_soft_slope(c, a, mid) / h[a] * q[c];
+    const double *at_centre = s->tables.slope[8];
+    double pq = 0, pp = 0, qq = 0, x[3] = {0, 0, 0}, y[3] = {0, 0, 0};
+    for (int c = 0; c < 8; c++)
+        for (int a = 0; a < 3; a++) {
+            x[a] += at_centre[3 * c + a] * p[c];
+            y[a] += at_centre[3 * c + a] * q[c];
         }
-        pq += x * y;
-        pp += x * x;
-        qq += y * y;
+    for (int a = 0; a < 3; a++) {
+        pq += x[a] * y[a];
+        pp += x[a] * x[a];
+        qq += y[a] * y[a];
     }
     return pp > 0 && qq > 0 ? pq / sqrt(pp * qq) : 0;
 }
@@ -346,24 +348,29 @@ TB_FN bool tb_soft_lies_behind(const tb_soft_space *s, const tb_soft_side *who,
     return depth < 0;
 }
 
-/* The contact of two sides in a cell, without its key and the numbers of the sides; false if there is
- * none. Side a is a body. */
-TB_FN_LARGE bool tb_soft_touch(const tb_soft_space *s, const tb_soft_side *a, const tb_soft_side *b,
-                               const int32_t at[3], tb_soft_contact *contact)
+/* Whether two sides with these lengths at the corners of a cell come near enough to touch in it. */
+TB_FN bool tb_soft_comes_near(const tb_soft_space *s, const double da[8], const double db[8])
+{
+    const double *h = s->lattice.spacing;
+    const double margin = TB_SOFT_GAP_MARGIN * tb_min(h[0], tb_min(h[1], h[2]));
+    double nearest = 1e300;
+    for (int c = 0; c < 8; c++) nearest = tb_min(nearest, da[c] + db[c]);
+    return !(nearest > margin + h[0] + h[1] + h[2]);
+}
+
+/* The contact of two sides that come near each other in a cell, without its key and the numbers of the sides;
+ * false if there is none. Side a is a body. da, db: lengths to the sides at the corners; changed. */
+TB_FN_LARGE bool tb_soft_touch_within(const tb_soft_space *s, const tb_soft_side *a,
+                                      const tb_soft_side *b, const int32_t at[3], double da[8],
+                                      double db[8], tb_soft_contact *contact)
 {
     const double *h = s->lattice.spacing;
     const double least = tb_min(h[0], tb_min(h[1], h[2])), margin = TB_SOFT_GAP_MARGIN * least;
     const int32_t n = tb_soft_number(s, at[0], at[1], at[2]);
     const bool obstacle = b->field == NULL;
-    double da[8], db[8], psi[8], nearest = 1e300;
+    double psi[8], nearest = 1e300;
     tb_soft_limits limit;
     int negative = 0;
-    if (!tb_soft_cell_is_valid(s, a->field, n)) return false;
-    if (!obstacle && !tb_soft_cell_is_valid(s, b->field, n)) return false;
-    tb_soft_lengths_to(s, a, n, at, da);
-    tb_soft_lengths_to(s, b, n, at, db);
-    for (int c = 0; c < 8; c++) nearest = tb_min(nearest, da[c] + db[c]);
-    if (nearest > margin + h[0] + h[1] + h[2]) return false;
     const double first[8] = {da[0], da[1], da[2], da[3], da[4], da[5], da[6], da[7]};
     tb_vec3 normal = tb_v3(0, 0, 0);
     limit.count = 1;
@@ -371,7 +378,6 @@ TB_FN_LARGE bool tb_soft_touch(const tb_soft_space *s, const tb_soft_side *a, co
         tb_soft_face_of_box(s, b->solid, at, first, db, &limit, &normal);
     tb_soft_face(s, a, n, db, da, &limit);
     tb_soft_face(s, b, n, first, db, &limit);
-    nearest = 1e300;
     for (int c = 0; c < 8; c++) {
         psi[c] = 0.5 * (da[c] - db[c]);
         limit.at[0][c] = da[c] + db[c] - margin;
@@ -413,6 +419,19 @@ TB_FN_LARGE bool tb_soft_touch(const tb_soft_space *s, const tb_soft_side *a, co
     const double reach = margin + 0.5 * tb_abs(contact->gap);
     return tb_soft_lies_behind(s, a, contact, 1, reach) &&
            tb_soft_lies_behind(s, b, contact, -1, reach);
+}
+
+/* The contact of two sides in a cell, as tb_soft_touch_within. */
+TB_FN bool tb_soft_touch(const tb_soft_space *s, const tb_soft_side *a, const tb_soft_side *b,
+                         const int32_t at[3], tb_soft_contact *contact)
+{
+    const int32_t n = tb_soft_number(s, at[0], at[1], at[2]);
+    double da[8], db[8];
+    if (!tb_soft_cell_is_valid(s, a->field, n)) return false;
+    if (b->field != NULL && !tb_soft_cell_is_valid(s, b->field, n)) return false;
+    tb_soft_lengths_to(s, a, n, at, da);
+    tb_soft_lengths_to(s, b, n, at, db);
+    return tb_soft_comes_near(s, da, db) && tb_soft_touch_within(s, a, b, at, da, db, contact);
 }
 
 /* The place of a contact among all: cells by x, then y, then z (Litven 5.1), then pairs. `bodies` and
