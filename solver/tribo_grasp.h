@@ -147,8 +147,8 @@ const char *tb_grasp_stage_name(tb_grasp_stage stage); /* "approach" */
  *   HELD          nothing but the stage and time of the end
  *   COLLIDED      the two bodies that overlap, the depth, the point
  *   SLIPPED       when the slip passed the limit; the contact that gave way: the first that slid
- *                 without holding again
- *   DROPPED       when the hand lost the object; the contact that gave way
+ *                 without holding again; the grip
+ *   DROPPED       when the hand lost the object; the contact that gave way; the grip
  *   DIVERGED      the step's stage and time
  *   UNCERTIFIED   the first step that missed the tolerance: its stage, time and residual */
 typedef struct tb_grasp_reason {
@@ -156,10 +156,15 @@ typedef struct tb_grasp_reason {
     double time; /* s since the start of the trial */
     /* bodies, by their names in their files; "table"; NULL: none. Borrowed from the job */
     const char *hand_body, *other_body;
-    double depth;       /* m */
-    double point[3];    /* m, of the contact, in the object's frame at that time */
-    double margin;      /* smallest of the hand's contacts before it slid, dimensionless */
-    double slide_time;  /* s, when that contact began to slide; < 0: it never slid */
+    double depth;      /* m */
+    double point[3];   /* m, of the contact, in the object's frame at that time */
+    double margin;     /* smallest of the hand's contacts before it slid, dimensionless */
+    double slide_time; /* s, when that contact began to slide; < 0: it never slid */
+    /* of SLIPPED and DROPPED, when the lift began: N, sum of the normal forces of the hand on the
+     * object; N, force by which the hand pressed the object on the table, beyond its weight; rad,
+     * lean of the faces that the hand gripped: 0 if its normal forces cancel, asin(|sum| / grip)
+     * otherwise */
+    double grip, press, lean;
     double position[3]; /* m, of the tool frame in the object's frame at `time` */
     double orientation[4];
     double residual; /* of the step that missed the tolerance */

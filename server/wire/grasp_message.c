@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { GRASP_TEXT = 320 };
+enum { GRASP_TEXT = 480 };
 
 static Tribo__V1__GraspVerdict verdict(tb_grasp_verdict v)
 {
@@ -68,6 +68,9 @@ static Tribo__V1__GraspReason *reason(td_wire *wire, const tb_grasp_trial *t)
     m->depth = r->depth;
     m->margin = r->margin;
     m->slide_time = r->slide_time;
+    m->grip = r->grip;
+    m->press = r->press;
+    m->lean = r->lean;
     m->tool = pose(wire, r->position, r->orientation);
     m->residual = r->residual;
     if (t->verdict == TB_GRASP_UNCERTIFIED) m->apparent = verdict(r->apparent);

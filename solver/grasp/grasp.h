@@ -214,6 +214,11 @@ typedef struct grasp_slide {
     int32_t shapes[2];          /* -1: the hand has not touched the object since it closed */
 } grasp_slide;
 
+/* The grip when the lift began, as in tb_grasp_reason. */
+typedef struct grasp_grip {
+    double grip, press, lean; /* N, N, rad */
+} grasp_grip;
+
 /* The motion of a trial so far; poses NULL: it is not filmed. */
 typedef struct grasp_film {
     int32_t frames;
@@ -235,6 +240,7 @@ typedef struct grasp_world {
     tb_vec3 place;          /* place of the centre of mass at that time, carrier's frame */
     tb_grasp_trial trial;
     grasp_slide slide;
+    grasp_grip grip;
     int64_t missed_step;    /* first step above the tolerance; -1: none */
     double missed_residual; /* of that step */
     int32_t missed;         /* steps above the tolerance */

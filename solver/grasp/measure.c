@@ -48,17 +48,36 @@ const tb_touch *grasp_collides(const tb_touch touches[GRASP_WATCHES], double dep
     return deepest->gap < -depth ? deepest : NULL;
 }
 
-/* Marks the hand's bodies that touch the object. */
+/* Whether a contact is one of the object with the table. */
+static bool on_table(const tb_grasp_plan *plan, const tb_contact_info *c)
+{
+    const int32_t a = plan->model->shapes[c->shape_a].body,
+                  b = plan->model->shapes[c->shape_b].body;
+    return (a < plan->carrier && is_object(plan, b)) || (is_object(plan, a) && b < plan->carrier);
+}
+
+/* Marks the hand's bodies that touch the object, and measures their grip. */
 static void find_holds(grasp_world *world)
 {
+    const tb_grasp_plan *plan = world->plan;
+    const double weight = world->trial.mass * tb_v3_length(tb_v3_load(plan->protocol.gravity));
     bool flipped;
+    double grip = 0, table = 0;
+    tb_vec3 sum = tb_v3(0, 0, 0);
     const int32_t count = tb_state_number_of_contacts(world->state);
     for (int32_t i = 0; i < count; i++) {
         tb_contact_info c;
         if (tb_state_contact(world->state, i, &c) != TB_OK || !(c.impulse[0] > 0)) continue;
-        const int32_t body = hand_body(world->plan, &c, &flipped);
-        if (body >= 0) world->holds[body - world->plan->carrier] = true;
+        const double force = c.impulse[0] / plan->dt;
+        const int32_t body = hand_body(plan, &c, &flipped);
+        if (on_table(plan, &c)) table += force;
+        if (body < 0) continue;
+        world->holds[body - plan->carrier] = true;
+        grip += force;
+        sum = tb_v3_add_scaled(sum, tb_v3_load(c.normal), flipped ? -force : force);
     }
+    const double unopposed = grip > 0 ? tb_v3_length(sum) / grip : 0;
+    world->grip = (grasp_grip){grip, fmax(0, table - weight), asin(fmin(1, unopposed))};
 }
 
 /* ---- slip ---- */

@@ -7,6 +7,9 @@
 
 /* below this margin a contact slides: the friction limit is reached to the solver's accuracy */
 static const double SLIDES = 1e-3;
+/* less than this is not worth a word */
+static const double PRESSES_N = 0.1, LEANS_RAD = 0.05;
+static const double PI = 3.14159265358979323846;
 
 const char *tb_grasp_stage_name(tb_grasp_stage stage)
 {
@@ -74,6 +77,7 @@ void grasp_reason_begin(grasp_world *world)
 {
     world->trial.reason = (tb_grasp_reason){.slide_time = -1};
     world->slide = (grasp_slide){.step = -1, .margin = 1, .last_margin = 1, .shapes = {-1, -1}};
+    world->grip = (grasp_grip){0};
     world->missed_step = -1;
     world->missed = 0;
 }
@@ -121,6 +125,9 @@ static void set_slide(grasp_world *world)
 {
     tb_grasp_reason *r = &world->trial.reason;
     const grasp_slide *slide = &world->slide;
+    r->grip = world->grip.grip;
+    r->press = world->grip.press;
+    r->lean = world->grip.lean;
     if (slide->shapes[0] < 0) return;
     set_bodies(world->plan, slide->shapes, r);
     memcpy(r->point, slide->point, sizeof r->point);
@@ -181,6 +188,17 @@ static void add_contact(char *text, size_t size, const tb_grasp_reason *r)
         add(text, size, "opened without sliding, margin %.3f", r->margin);
 }
 
+/* The grip when the lift began, as far as it explains the slip. */
+static void add_grip(char *text, size_t size, const tb_grasp_trial *trial)
+{
+    const tb_grasp_reason *r = &trial->reason;
+    if (!(r->grip > 0)) return;
+    add(text, size, "; the lift began with a grip of %.3g N on %.3g kg", r->grip, trial->mass);
+    if (r->press > PRESSES_N) add(text, size, ", pressed on the table with %.3g N", r->press);
+    if (r->lean > LEANS_RAD)
+        add(text, size, ", on faces that lean by %.0f degrees", r->lean * 180 / PI);
+}
+
 void tb_grasp_explain(const tb_grasp_trial *trial, char *text, size_t size)
 {
     const tb_grasp_reason *r = &trial->reason;
@@ -195,6 +213,7 @@ void tb_grasp_explain(const tb_grasp_trial *trial, char *text, size_t size)
         add(text, size, "slipped %.3g mm, more than the limit since %.3f s (%s)", 1e3 * trial->slip,
             r->time, stage);
         add_contact(text, size, r);
+        add_grip(text, size, trial);
         return;
     case TB_GRASP_DROPPED:
         if (r->hand_body == NULL)
@@ -203,6 +222,7 @@ void tb_grasp_explain(const tb_grasp_trial *trial, char *text, size_t size)
         else
             add(text, size, "lost at %.3f s (%s)", r->time, stage);
         add_contact(text, size, r);
+        add_grip(text, size, trial);
         return;
     case TB_GRASP_COLLIDED:
         add(text, size, "the hand's '%s' was %.2f mm inside '%s' at %.3f s (%s)", r->hand_body,

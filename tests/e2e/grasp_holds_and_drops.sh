@@ -27,8 +27,8 @@ says "joint 'lift' of the hand's base is replaced by the path"
 run 0 grasp "$@" --poses "$dir/poses.csv" --json --quiet --record "$dir/trials.csv" \
     --plot "$dir/grasps.svg" --perturb 2 --seed 5 --threads 1
 check "one object, three grasps" test "$(grep -c '"grasp":' "$dir/out")" -eq 3
-for key in outcome reason stage tool uncertified hand controls least_opening warnings success_lower success_upper slip drop_time epsilon volume weakest_margin \
-    fingers contacts trials certificate residual model_sha256 grasps_held; do
+for key in outcome reason stage grip press lean tool uncertified hand controls least_opening warnings success_lower success_upper slip drop_time epsilon volume \
+    weakest_margin fingers contacts trials certificate residual model_sha256 grasps_held; do
     has "\"$key\":"
 done
 has '"outcome":"held"'

@@ -371,6 +371,9 @@ static void read_reason(const Tribo__V1__GraspReason *from, tb_grasp_reason *to)
     if (from->n_point == 3) memcpy(to->point, from->point, sizeof to->point);
     to->margin = from->margin;
     to->slide_time = from->slide_time;
+    to->grip = from->grip;
+    to->press = from->press;
+    to->lean = from->lean;
     if (from->tool != NULL && from->tool->n_position == 3)
         memcpy(to->position, from->tool->position, sizeof to->position);
     if (from->tool != NULL && from->tool->n_orientation == 4)

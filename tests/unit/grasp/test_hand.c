@@ -378,7 +378,7 @@ enum { MOST = 4 };
 typedef struct kept {
     tb_grasp_verdict verdict;
     tb_grasp_reason reason;
-    char hand_body[64], other_body[64], text[320];
+    char hand_body[64], other_body[64], text[480];
     int32_t uncertified;
     int64_t steps;
     double success;
@@ -389,10 +389,11 @@ static void copy_name(char to[64], const char *from)
     snprintf(to, 64, "%s", from != NULL ? from : "");
 }
 
-/* Plays the poses with the jaw on the block. */
-static void play(tb_grasp_request *r, const tb_grasp_pose *poses, int32_t count, kept *results)
+/* Plays the poses with the jaw on an object. */
+static void play_on(const char *object, tb_grasp_request *r, const tb_grasp_pose *poses,
+                    int32_t count, kept *results)
 {
-    tb_scene *hand = jaw(TWO_SERVOS), *block = mjcf(BLOCK);
+    tb_scene *hand = jaw(TWO_SERVOS), *block = mjcf(object);
     tb_grasp_job *job = NULL;
     bool finished = false;
     r->hand.scene = hand;
@@ -418,6 +419,11 @@ static void play(tb_grasp_request *r, const tb_grasp_pose *poses, int32_t count,
     tb_grasp_job_destroy(job);
     tb_scene_destroy(hand);
     tb_scene_destroy(block);
+}
+
+static void play(tb_grasp_request *r, const tb_grasp_pose *poses, int32_t count, kept *results)
+{
+    play_on(BLOCK, r, poses, count, results);
 }
 
 /* The tool frame upside down, at this place in the block's frame. */
@@ -471,6 +477,35 @@ START_TEST(every_verdict_has_its_reason)
     ck_assert(k[3].reason.slide_time > 0 && k[3].reason.slide_time <= k[3].reason.time);
     ck_assert(k[3].reason.margin >= 0 && k[3].reason.margin <= 1);
     ck_assert_ptr_nonnull(strstr(k[3].text, "the contact of '"));
+    TEST_NEAR(k[3].reason.grip, 2.4, 0.1);
+    TEST_NEAR(k[3].reason.press, 0, 0.1);
+    TEST_NEAR(k[3].reason.lean, 0, 1e-3);
+    ck_assert_ptr_nonnull(strstr(k[3].text, "grip of 2.4 N on 0.1 kg"));
+}
+END_TEST
+
+/* Fingers that close on the leaning sides of a wedge press it on the table and slide off. */
+START_TEST(the_grip_tells_how_far_faces_lean)
+{
+    static const char WEDGE[] =
+        "<mujoco><asset><mesh name='w' vertex='-.03 -.02 -.03 -.03 .02 -.03 -.03 0 .03 "
+        ".03 -.02 -.03 .03 .02 -.03 .03 0 .03'/></asset><worldbody><body name='wedge'><freejoint/>"
+        "<geom type='mesh' mesh='w' mass='.1'/></body></worldbody></mujoco>";
+    const tb_grasp_pose pose = above(0, 0, 0.02);
+    tb_grasp_request r = tb_grasp_defaults();
+    kept k[1] = {0};
+    r.object.friction = 0.2; /* the sides lean by 1 : 3 */
+    play_on(WEDGE, &r, &pose, 1, k);
+    ck_assert_msg(k[0].verdict == TB_GRASP_DROPPED, "%s", k[0].text);
+    TEST_NEAR(k[0].reason.lean, atan(1.0 / 3), 1e-3);
+    /* each face pushes down by its force times sin(lean), and friction holds back no more than mu
+     * cos(lean) of it */
+    const double grip = k[0].reason.grip, lean = k[0].reason.lean;
+    ck_assert_msg(grip > 1, "grip %g N", grip);
+    ck_assert(k[0].reason.press > grip * (sin(lean) - 0.2 * cos(lean)) - 1e-3);
+    ck_assert(k[0].reason.press < grip * (sin(lean) + 0.2 * cos(lean)) + 1e-3);
+    ck_assert_ptr_nonnull(strstr(k[0].text, "pressed on the table"));
+    ck_assert_ptr_nonnull(strstr(k[0].text, "lean by 18 degrees"));
 }
 END_TEST
 
@@ -538,5 +573,5 @@ TEST_MAIN(the_end_that_moves_the_fingertips_apart_opens, bars_of_a_linkage_are_n
           hands_that_close_from_one_side_are_warned_of, hands_that_dry_friction_holds_are_warned_of,
           hands_whose_links_block_each_other_are_warned_of, overlaps_are_those_of_the_open_hand,
           samples_are_no_thinner_than_the_closed_hand, profiles_are_found_by_joints,
-          every_verdict_has_its_reason, a_step_above_the_tolerance_costs_the_verdict,
-          samples_for_a_hand_stay_above_the_table)
+          every_verdict_has_its_reason, the_grip_tells_how_far_faces_lean,
+          a_step_above_the_tolerance_costs_the_verdict, samples_for_a_hand_stay_above_the_table)

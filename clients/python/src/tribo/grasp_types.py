@@ -232,7 +232,9 @@ class GraspReason:
     at `point` (m, object's frame): `depth` (m) of a collision, `margin` of the contact that gave
     way before it slid at `slide_time`. `position` and `orientation` (w, x, y, z) are the tool
     frame's in the object's frame at `time`. `apparent` is the verdict that the motion of an
-    uncertified trial suggests.
+    uncertified trial suggests. Of slipped and dropped grasps, when the lift began: `grip` (N, sum
+    of the hand's normal forces), `press` (N, on the table beyond the weight), `lean` (rad) of the
+    gripped faces: 0 where the normal forces cancel.
     """
 
     text: str
@@ -248,6 +250,9 @@ class GraspReason:
     orientation: tuple[float, ...]
     residual: float
     apparent: Verdict
+    grip: float
+    press: float
+    lean: float
 
     @classmethod
     def from_message(cls, m: grasp_pb2.GraspReason) -> GraspReason:
@@ -266,6 +271,9 @@ class GraspReason:
             tuple(m.tool.orientation),
             m.residual,
             Verdict(m.apparent),
+            m.grip,
+            m.press,
+            m.lean,
         )
 
     def __str__(self) -> str:
