@@ -159,6 +159,39 @@ tb_status tb_gpu_soft_make_hessian(tb_gpu_soft_world *c, tb_soft_card_hessian *h
     return status == TB_OK ? tb_gpu_wait(&c->device, "making a hessian", error) : status;
 }
 
+/* ---- sweeps ---- */
+
+tb_status tb_gpu_soft_sweep(tb_gpu_soft_world *c, tb_soft_sweeps *s, tb_error *error)
+{
+    tb_gpu_soft g = c->g;
+    tb_soft_sweeps *to = &g.contacts.sweeps;
+    const size_t contacts = (size_t)s->number_of_contacts * sizeof *s->contacts;
+    const size_t shares = (size_t)s->number_of_shares * sizeof *s->shares;
+    const size_t colours = ((size_t)s->number_of_colours + 1) * sizeof *s->colours;
+    const size_t change = 3 * (size_t)s->places * sizeof *s->change;
+    char *memory;
+    tb_status status = tb_gpu_reserve(
+        &c->device, &c->swept, contacts + shares + change + colours + sizeof(int32_t), error);
+    if (status != TB_OK) return status;
+    memory = c->swept.memory;
+    *to = *s;
+    to->contacts = (tb_soft_swept *)memory;
+    to->shares = (tb_soft_share *)(memory + contacts);
+    to->change = (double *)(memory + contacts + shares);
+    to->colours = (int32_t *)(memory + contacts + shares + change);
+    g.contacts.changed = to->colours + s->number_of_colours + 1;
+    status = tb_gpu_soft_upload(c, to->contacts, s->contacts, contacts, error);
+    if (status == TB_OK) status = tb_gpu_soft_upload(c, to->shares, s->shares, shares, error);
+    if (status == TB_OK) status = tb_gpu_soft_upload(c, to->change, s->change, change, error);
+    if (status == TB_OK) status = tb_gpu_soft_upload(c, to->colours, s->colours, colours, error);
+    if (status == TB_OK)
+        status = tb_gpu_check(&c->device, tb_gpu_soft_sweep_contacts(&g, c->device.stream),
+                              "sweeping over contacts", error);
+    if (status == TB_OK)
+        status = tb_gpu_soft_download(c, s->contacts, to->contacts, contacts, error);
+    return status == TB_OK ? tb_gpu_wait(&c->device, "sweeping over contacts", error) : status;
+}
+
 tb_status tb_gpu_soft_push(tb_gpu_soft_world *c, const tb_soft_card_push *push, int32_t pushes,
                            tb_error *error)
 {

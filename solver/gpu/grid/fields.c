@@ -210,6 +210,7 @@ void tb_gpu_soft_close(void *context)
     tb_gpu_release(&c->device, &c->kept);
     tb_gpu_release(&c->device, &c->found);
     tb_gpu_release(&c->device, &c->push);
+    tb_gpu_release(&c->device, &c->swept);
     tb_gpu_release(&c->device, &c->rows);
     tb_gpu_release(&c->device, &c->which);
     for (int i = 0; i < 2; i++) tb_gpu_release(&c->device, &c->band[i]);
@@ -424,6 +425,7 @@ tb_status tb_gpu_soft_call(void *context, const tb_soft_card_call *call, tb_erro
     case TB_SOFT_CARD_FETCH: return fetch(c, call->fields, error);
     case TB_SOFT_CARD_SEARCH: return tb_gpu_soft_find(c, call->search, error);
     case TB_SOFT_CARD_HESSIAN: return tb_gpu_soft_make_hessian(c, call->hessian, error);
+    case TB_SOFT_CARD_SWEEP: return tb_gpu_soft_sweep(c, call->sweeps, error);
     case TB_SOFT_CARD_PUSH: return tb_gpu_soft_push(c, call->push, call->pushes, error);
     case TB_SOFT_CARD_KEEP: return keep(c, error);
     case TB_SOFT_CARD_UNDO:

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "gpu/device/device.h"
 #include "grid/card/fields.h"
-#include "grid/nodes/links.h"
+#include "grid/nodes/sweeps.h"
 
 enum { TB_GPU_SOFT_THREADS = 256, TB_GPU_SOFT_BLOCKS = 4 /* of a processor */ };
 
@@ -73,6 +73,8 @@ typedef struct tb_gpu_soft_contacts {
     int64_t stride;
     int32_t capacity, pushes;
     const tb_soft_card_push *push;
+    tb_soft_sweeps sweeps;
+    int32_t *changed; /* number of the last sweep that has changed a working set */
 } tb_gpu_soft_contacts;
 
 /* A pass. Pointers of the card; arrays by bodies. */
@@ -111,6 +113,7 @@ typedef struct tb_gpu_soft_world {
     const double **planes; /* obstacles: of hulls, on the card; NULL: none */
     /* found cells and new velocities, on the card and, pinned, on the host */
     tb_gpu_buffer found, seen, push, pushed;
+    tb_gpu_buffer swept;                /* arrays of sweeps */
     tb_gpu_buffer rows, which, band[2]; /* bands of programs of one and of two columns a cell */
     int32_t unlinked;                   /* found cells that have no rows yet */
     int32_t expected; /* cells in contact of the next search, a little more than in the last one */
@@ -124,10 +127,11 @@ tb_status tb_gpu_soft_upload(tb_gpu_soft_world *c, const void *to, const void *f
                              tb_error *error);
 tb_status tb_gpu_soft_download(tb_gpu_soft_world *c, void *to, const void *from, size_t bytes,
                                tb_error *error);
-/* The parts SEARCH, HESSIAN and PUSH of a call. */
+/* The parts SEARCH, HESSIAN, SWEEP and PUSH of a call. */
 tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *search, tb_error *error);
 tb_status tb_gpu_soft_make_hessian(tb_gpu_soft_world *c, tb_soft_card_hessian *hessian,
                                    tb_error *error);
+tb_status tb_gpu_soft_sweep(tb_gpu_soft_world *c, tb_soft_sweeps *sweeps, tb_error *error);
 tb_status tb_gpu_soft_push(tb_gpu_soft_world *c, const tb_soft_card_push *push, int32_t pushes,
                            tb_error *error);
 /* The backend's entries. */
@@ -143,6 +147,7 @@ cudaError_t tb_gpu_soft_measure(const tb_gpu_soft *soft, int32_t processors, cud
 cudaError_t tb_gpu_soft_search(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_link(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_hessian(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
+cudaError_t tb_gpu_soft_sweep_contacts(const tb_gpu_soft *soft, cudaStream_t stream);
 cudaError_t tb_gpu_soft_take_velocities(const tb_gpu_soft *soft, int32_t processors,
                                         cudaStream_t stream);
 #ifdef __cplusplus

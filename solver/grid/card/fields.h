@@ -7,6 +7,7 @@
 
 #include "grid/nodes/clamps.h"
 #include "grid/nodes/motion.h"
+#include "grid/nodes/sweeps.h"
 #include "grid/nodes/touch.h"
 
 typedef struct tb_soft_card_body {
@@ -37,6 +38,7 @@ typedef enum tb_soft_card_part {
     TB_SOFT_CARD_FETCH,     /* all fields to the host */
     TB_SOFT_CARD_SEARCH,    /* cells in contact */
     TB_SOFT_CARD_HESSIAN,   /* H of one of the two programs, of cells that the last search found */
+    TB_SOFT_CARD_SWEEP,     /* sweeps over single contacts */
     TB_SOFT_CARD_PUSH,      /* velocities of nodes that contact impulses have changed */
     TB_SOFT_CARD_KEEP,      /* a copy of the fields, on the card */
     TB_SOFT_CARD_UNDO       /* the fields of the copy; then as MEASURE */
@@ -116,6 +118,9 @@ typedef struct tb_soft_card_call {
     double *impulses; /* clamps x 6, of FORCES: impulse that a follower's rigid body gets, moment */
     tb_soft_card_search *search;   /* of SEARCH */
     tb_soft_card_hessian *hessian; /* of HESSIAN */
+    tb_soft_sweeps
+        *sweeps; /* of SWEEP: arrays of the host, shares of nodes alone; impulses and sets of
+                               contacts come back */
     const tb_soft_card_push *push;
     int32_t pushes;
 } tb_soft_card_call;

@@ -261,6 +261,13 @@ tb_status tb_soft_card_make_hessian(tb_soft_world *w, const tb_soft_contact *con
     return status;
 }
 
+tb_status tb_soft_card_sweep(tb_soft_world *w, tb_soft_sweeps *sweeps, tb_error *error)
+{
+    tb_soft_card_call call = begin_call(w, TB_SOFT_CARD_SWEEP);
+    call.sweeps = sweeps;
+    return make(w, &call, error);
+}
+
 tb_status tb_soft_card_push_velocities(tb_soft_world *w, const tb_soft_card_push *push,
                                        int32_t count, tb_error *error)
 {

@@ -51,6 +51,8 @@ tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contact
 tb_status tb_soft_card_make_hessian(tb_soft_world *w, const tb_soft_contact *contacts,
                                     int32_t count, const int32_t *number, int32_t columns,
                                     tb_qp_card_program *program, double *host, tb_error *error);
+/* All sweeps over the contacts; their shares are of nodes. */
+tb_status tb_soft_card_sweep(tb_soft_world *w, tb_soft_sweeps *sweeps, tb_error *error);
 /* Velocities that contact impulses have changed. */
 tb_status tb_soft_card_push_velocities(tb_soft_world *w, const tb_soft_card_push *push,
                                        int32_t count, tb_error *error);
