@@ -110,6 +110,7 @@ $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o
 $(B)/tests/unit/gpu/test_warp_fits: $(B)/tests/plugin/card/gpu/batch/small/warp_fits.o
 $(B)/tests/unit/server/test_server_batch $(B)/tests/unit/server/test_server_device: | $(CARD)
+$(B)/tests/unit/step/test_merge: | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/gpu/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 $(B)/tests/unit/gpu/test_gpu_resume: | $(CARD) $(addprefix $(B)/tests/data/,hand jaw_mug mug)
 
