@@ -132,19 +132,20 @@ static void played_launch_blocks(void (*kernel)(const void *), const void *argum
     }
     for (int i = 0; i < count; i++) {
         played_lane *lane = &played.lanes[i];
-        lane->stack = (char *)malloc(PLAYED_STACK);
+        if (lane->stack == NULL) { /* kept for later launches */
+            lane->stack = (char *)malloc(PLAYED_STACK);
+            getcontext(&lane->begin);
+            lane->begin.uc_stack.ss_sp = lane->stack;
+            lane->begin.uc_stack.ss_size = PLAYED_STACK;
+            lane->begin.uc_link = NULL;
+            makecontext(&lane->begin, played_run, 0);
+        }
         lane->block.x = (unsigned)i / threads;
         lane->thread.x = (unsigned)i % threads;
         lane->begun = false;
-        getcontext(&lane->begin);
-        lane->begin.uc_stack.ss_sp = lane->stack;
-        lane->begin.uc_stack.ss_size = PLAYED_STACK;
-        lane->begin.uc_link = NULL;
-        makecontext(&lane->begin, played_run, 0);
         played_line_up(i);
     }
     played_next(&played.caller); /* and here again when all have ended */
-    for (int i = 0; i < count; i++) free(played.lanes[i].stack);
     for (unsigned b = 0; b < blocks; b++) {
         free(played.blocks[b].lanes);
         free(played.memory[b]);

@@ -235,7 +235,7 @@ END_TEST
 START_TEST(a_grid_larger_than_the_card_is_refused)
 {
     static const char large[] =
-        "<soft model=\"s\"><grid lower=\"-30 -30 -1\" upper=\"30 30 1\" spacing=\"0.05\"/>"
+        "<soft model=\"s\"><grid lower=\"-6 -6 -1\" upper=\"6 6 1\" spacing=\"0.05\"/>"
         "<material name=\"m\" density=\"1000\" young=\"1e4\" poisson=\"0.3\"/>"
         "<body name=\"b\" material=\"m\" type=\"sphere\" size=\"0.3\"/></soft>";
     const tb_soft_load_options options = {.threads = 1, .backend = TB_BACKEND_GPU};
