@@ -43,7 +43,9 @@ struct played_lane {
     bool begun;
     char *stack;
     played_index thread, block;
-    unsigned char number[8]; /* number shown to its warp */
+    /* numbers shown to its warp, in turns: a lane that shows the next one does not disturb those that
+     * still read the last */
+    unsigned char number[2][8], turn;
 };
 
 static struct {
@@ -143,6 +145,7 @@ static void played_launch_blocks(void (*kernel)(const void *), const void *argum
         lane->block.x = (unsigned)i / threads;
         lane->thread.x = (unsigned)i % threads;
         lane->begun = false;
+        lane->turn = 0;
         played_line_up(i);
     }
     played_next(&played.caller); /* and here again when all have ended */
@@ -167,14 +170,23 @@ static void played_launch_blocks(void (*kernel)(const void *), const void *argum
 #define __syncwarp()    played_meet(&played.warps[played.lane / PLAYED_WARP])
 #define __threadfence() ((void)0)
 
+/* Shows a number to the warp. Returns the warp's first lane; numbers are those of `turn`. */
+template <typename number> static const played_lane *played_tell(number own, int *turn)
+{
+    played_lane *lane = &played.lanes[played.lane];
+    *turn = lane->turn;
+    lane->turn = !lane->turn;
+    memcpy(lane->number[*turn], &own, sizeof own);
+    __syncwarp();
+    return &played.lanes[played.lane / PLAYED_WARP * PLAYED_WARP];
+}
+
 template <typename number> static number played_show(number own, int from)
 {
-    const int first = played.lane / PLAYED_WARP * PLAYED_WARP;
+    int turn;
     number other;
-    memcpy(played.lanes[played.lane].number, &own, sizeof own);
-    __syncwarp();
-    memcpy(&other, played.lanes[first + from].number, sizeof other);
-    __syncwarp();
+    const played_lane *first = played_tell(own, &turn);
+    memcpy(&other, first[from].number[turn], sizeof other);
     return other;
 }
 
@@ -196,12 +208,10 @@ template <typename number> static number __shfl_up_sync(unsigned, number own, in
 
 static inline unsigned __ballot_sync(unsigned, bool own)
 {
+    int turn;
     unsigned bits = 0;
-    const int first = played.lane / PLAYED_WARP * PLAYED_WARP;
-    played.lanes[played.lane].number[0] = own;
-    __syncwarp();
-    for (int i = 0; i < PLAYED_WARP; i++) bits |= (unsigned)played.lanes[first + i].number[0] << i;
-    __syncwarp();
+    const played_lane *first = played_tell<unsigned char>(own, &turn);
+    for (int i = 0; i < PLAYED_WARP; i++) bits |= (unsigned)first[i].number[turn][0] << i;
     return bits;
 }
 
