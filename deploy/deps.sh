@@ -16,7 +16,7 @@
 #   helm    Go, catatonit, helm and kubeconform in build/helm: `make helm-check`
 #   deb     debhelper, help2man and lintian: `make deb`
 #   ray     Ray and pyarrow in the environment of python: `make check-ray`
-#   learn   torch, JAX, stable-baselines3, CoACD (5 GiB) in build/learn: `make check-learn`
+#   learn   torch, JAX, stable-baselines3, CoACD (6 GiB) in build/learn: `make check-learn`
 #   alerts  Prometheus, for `make alerts-check`; as a service it is not started
 #   collector  Go, and OpenTelemetry's collector in build/otelcol: `make collector-check`
 #   postgres  PostgreSQL, for runs_reach_the_fleet.py; as a service it is not started
