@@ -119,7 +119,7 @@ tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## buil
 # compiles when it first loads the plug-in. Kernels that have machine code keep it.
 GPU_IN_CHECK = $(if $(wildcard /dev/nvidiactl)$(shell grep -s sm_ $(B)/stamp.gpu),,GPU_ARCHITECTURES=)
 
-check: ## all tests of CI: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
+check: ## all tests of CI: format, unit, truth, fuzz replay, e2e; input and memory under ASan
 	@BUILD=$(BUILD) deploy/deps.sh build test python dashboard web gpu
 	@$(with_protobuf_source)
 	@$(SUBMAKE) $(GPU_IN_CHECK) $(PYTHON_CLIENT) $(WEB_CLIENTS) $(DASHBOARD_CHECKED) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)

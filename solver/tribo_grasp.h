@@ -191,6 +191,8 @@ typedef struct tb_grasp_trial {
     tb_grasp_reason reason;
 } tb_grasp_trial;
 
+/* Bytes for a text of tb_grasp_explain; a longer one is cut. */
+enum { TB_GRASP_TEXT_SIZE = 480 };
 /* The reason as one line of English: "the hand's 'leftfinger' is 3.1 mm inside 'hammer' ...". */
 void tb_grasp_explain(const tb_grasp_trial *, char *text, size_t size);
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { GRASP_TEXT = 480 };
-
 static Tribo__V1__GraspVerdict verdict(tb_grasp_verdict v)
 {
     switch (v) {
@@ -52,10 +50,10 @@ static Tribo__V1__GraspReason *reason(td_wire *wire, const tb_grasp_trial *t)
 {
     const tb_grasp_reason *r = &t->reason;
     Tribo__V1__GraspReason *m = td_wire_take(wire, sizeof *m);
-    char *text = td_wire_take(wire, GRASP_TEXT);
+    char *text = td_wire_take(wire, TB_GRASP_TEXT_SIZE);
     if (wire->failed) return NULL;
     tribo__v1__grasp_reason__init(m);
-    tb_grasp_explain(t, text, GRASP_TEXT);
+    tb_grasp_explain(t, text, TB_GRASP_TEXT_SIZE);
     m->text = text;
     m->stage = stage(r->stage);
     m->time = r->time;

@@ -7,7 +7,7 @@
 
 /* below this margin a contact slides: the friction limit is reached to the solver's accuracy */
 static const double SLIDES = 1e-3;
-/* less than this is not worth a word */
+/* a smaller press or lean is not told in words */
 static const double PRESSES_N = 0.1, LEANS_RAD = 0.05;
 static const double PI = 3.14159265358979323846;
 

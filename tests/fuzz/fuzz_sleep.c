@@ -135,7 +135,7 @@ static void fork_world(world *w)
     step_both(w, other);
 }
 
-/* What is set may be refused, as a quaternion of length 0 is. */
+/* Adds to one coordinate or velocity. The state may refuse it, as it refuses a quaternion of length 0. */
 static void set_number(world *w, bool velocity, uint8_t index, double value)
 {
     const tb_model_counts counts = tb_model_count(w->model);

@@ -74,7 +74,7 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
 
 static void print_row(const grasp_report *r, const tb_grasp_result *g)
 {
-    char slip[24], drop[24] = "-", held[40], forces[64] = "-", reason[480];
+    char slip[24], drop[24] = "-", held[40], forces[64] = "-", reason[TB_GRASP_TEXT_SIZE];
     const tb_grasp_trial *first = &g->trials[0];
     tb_grasp_explain(first, reason, sizeof reason);
     if (r->copies > 1)
@@ -126,7 +126,7 @@ static json_t *json_contacts(const tb_grasp_result *g)
 /* Why a trial has its outcome: in words, and the numbers behind the words. */
 static void set_reason(json_t *object, const tb_grasp_trial *t)
 {
-    char text[480];
+    char text[TB_GRASP_TEXT_SIZE];
     const tb_grasp_reason *r = &t->reason;
     tb_grasp_explain(t, text, sizeof text);
     json_object_set_new(object, "reason", json_text(text));
@@ -227,7 +227,7 @@ static void record(FILE *csv, const tb_grasp_result *g, const tb_grasp_pose *pos
                 (int)g->number_of_contacts);
         for (int k = 0; k < 3; k++) fprintf(csv, "%.17g,", pose->position[k]);
         for (int k = 0; k < 4; k++) fprintf(csv, "%.17g,", pose->orientation[k]);
-        char reason[480];
+        char reason[TB_GRASP_TEXT_SIZE];
         tb_grasp_explain(t, reason, sizeof reason);
         fprintf(csv, "%.3g,%.3g,%lld,", t->certificate.residual, t->certificate.penetration,
                 (long long)t->steps);

@@ -118,9 +118,8 @@ typedef struct tb_soft_card_call {
     double *impulses; /* clamps x 6, of FORCES: impulse that a follower's rigid body gets, moment */
     tb_soft_card_search *search;   /* of SEARCH */
     tb_soft_card_hessian *hessian; /* of HESSIAN */
-    tb_soft_sweeps
-        *sweeps; /* of SWEEP: arrays of the host, shares of nodes alone; impulses and sets of
-                               contacts come back */
+    /* of SWEEP: arrays of the host, shares of nodes alone; the contacts come back */
+    tb_soft_sweeps *sweeps;
     const tb_soft_card_push *push;
     int32_t pushes;
 } tb_soft_card_call;

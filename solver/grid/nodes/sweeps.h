@@ -1,5 +1,6 @@
-/* Sweeps of projected Gauss-Seidel over the contacts of soft bodies: a contact's part of one. Why there are
- * sweeps says grid/warm/sweeps.c, where the loops are; on a card they are in gpu/grid. */
+/* Sweeps of projected Gauss-Seidel over the contacts of soft bodies: what one of
+ * them does to a contact. grid/warm/sweeps.c says why there are sweeps and loops over the contacts; on a
+ * card gpu/grid does. */
 #ifndef TB_SOFT_NODES_SWEEPS_H
 #define TB_SOFT_NODES_SWEEPS_H
 
@@ -26,7 +27,7 @@ typedef struct tb_soft_swept {
     double mobility[9];     /* 1/kg: symmetric, in normal and tangents */
     int32_t contact;        /* its number */
     int32_t first, last;    /* its shares, last excluded */
-    uint32_t active;        /* as of tb_soft_contact */
+    uint32_t active;        /* bits as in tb_soft_contact */
 } tb_soft_swept;
 
 /* Contacts of a colour move no place in common: they may be visited at the same time. */

@@ -378,7 +378,7 @@ enum { MOST = 4 };
 typedef struct kept {
     tb_grasp_verdict verdict;
     tb_grasp_reason reason;
-    char hand_body[64], other_body[64], text[480];
+    char hand_body[64], other_body[64], text[TB_GRASP_TEXT_SIZE];
     int32_t uncertified;
     int64_t steps;
     double success;

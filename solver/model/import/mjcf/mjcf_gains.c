@@ -266,7 +266,7 @@ static tb_status apply(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_g
     case MJCF_PID: status = mjcf_apply_pid(m, node, g); break;
     case MJCF_ORIENTATION: status = mjcf_apply_orientation(m, node, g); break;
     case MJCF_DC_MOTOR: status = mjcf_apply_dc_motor(m, node, g); break;
-    default: reset(g); break; /* a default for actuators of a kind that is not supported */
+    default: reset(g); break; /* a plugin has its own parameters */
     }
     g->type = type;
     return status;

@@ -377,6 +377,7 @@ tb_status mjcf_translate_dc_motor(mjcf *m, const mjcf_element *element, const mj
     }
     return TB_OK;
 }
+
 /* ---- the plugin mujoco.pid ---- */
 
 /* The element that holds the configuration: the named instance, or the actuator itself. */
