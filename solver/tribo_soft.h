@@ -20,6 +20,13 @@ typedef enum tb_soft_contact_method {
     TB_SOFT_NEWTON   /* the exact cone, by the library's solver `newton` */
 } tb_soft_contact_method;
 
+/* Where the working sets that the two programs of a substep begin with come from. */
+typedef enum tb_soft_first_sets {
+    TB_SOFT_SETS_SWEPT,    /* the impulses of the substep before, and sweeps over single contacts */
+    TB_SOFT_SETS_RECALLED, /* impulses and sets of the substep before, cell by cell (Litven 7.2) */
+    TB_SOFT_SETS_EMPTY     /* no impulses, no active constraint */
+} tb_soft_first_sets;
+
 /* Counts of one of the two programs of a step. */
 typedef struct tb_soft_program_counts {
     int32_t variables;      /* contacts, or twice the contacts with an impulse */
@@ -74,6 +81,7 @@ typedef struct tb_soft_load_options {
     bool choose_contact; /* `contact` replaces the scene's */
     tb_soft_contact_method contact;
     tb_backend_choice backend; /* GPU: fields and programs on the card, where the scene fits it */
+    tb_soft_first_sets first_sets;
 } tb_soft_load_options;
 
 /* Sizes of a world. */

@@ -22,7 +22,7 @@ struct tb_soft_card_call;
 struct tb_soft_card_scene;
 struct tb_traversal;
 
-enum { TB_BACKEND_ABI = 22 };
+enum { TB_BACKEND_ABI = 23 };
 
 /* How a GPU spreads the worlds of a call over its processors, where a test or a benchmark fixes it, so
  * that a few worlds take every way that many would. No result depends on it. */
@@ -84,13 +84,15 @@ typedef struct tb_backend {
     void (*release)(tb_device_copy *device_copy);
 
     /* Programs with bounds on single variables, checked: the contracts of tb_qp_solver_open, solve,
-     * forget and close. May be NULL, all of them: the backend takes no programs. */
+     * forget and close; leave frees what *room of tb_qp_card_program holds. May be NULL, all of them: the
+     * backend takes no programs. */
     tb_status (*program_open)(const tb_qp_program *program, const tb_qp_options *options,
                               void **context, tb_error *error);
     tb_status (*program_solve)(void *context, const double *f, const double *b, uint8_t *active,
                                double *x, double *lambda, tb_qp_result *result, tb_error *error);
     void (*program_forget)(void *context);
     void (*program_close)(void *context);
+    void (*program_leave)(void *room);
     /* tb_symgbmm's two variants of a card, checked. May be NULL. */
     tb_status (*symgbmm)(tb_symgbmm_variant variant, tb_precision precision, int32_t device,
                          int32_t n, int32_t half_bandwidth, int32_t columns, const double *band,

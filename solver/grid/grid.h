@@ -61,6 +61,7 @@ typedef struct tb_soft_options {
     int32_t most_projections;   /* of staggered projections */
     int32_t maximum_solves;     /* right-hand sides of one factorization, then a fresh one */
     int32_t threads;            /* 0: all processors */
+    tb_soft_first_sets first_sets;
 } tb_soft_options;
 
 typedef struct tb_soft_scene {

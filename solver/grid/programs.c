@@ -158,7 +158,7 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
         counts->half_bandwidth = q->qp.half_bandwidth;
     tb_status status = TB_OK;
     if (on_card(q) && p->w->card != NULL) {
-        tb_qp_card_program card = {.program = q->qp};
+        tb_qp_card_program card = {.program = q->qp, .room = &p->w->card->rooms[columns - 1]};
         status = tb_soft_card_make_hessian(p->w, p->links.contacts, p->links.count, number, columns,
                                            &card, NULL, p->error);
         if (status == TB_OK)
@@ -242,16 +242,19 @@ static void close_program(program *q)
 
 /* ---- working sets ---- */
 
-/* Contacts that were there in the last substep start from its impulses. */
+/* Contacts that were there in the last substep start from its impulses, and, where no sweep replaces them,
+ * from its sets. */
 static void recall(const tb_soft_world *w, tb_soft_contact *contacts, int32_t count)
 {
+    const tb_soft_first_sets sets = w->scene.options.first_sets;
     int32_t old = 0;
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count && sets != TB_SOFT_SETS_EMPTY; i++) {
         while (old < w->number_of_contacts && w->contacts[old].key < contacts[i].key) old++;
         if (old == w->number_of_contacts || w->contacts[old].key != contacts[i].key) continue;
         contacts[i].alpha = w->contacts[old].alpha;
         contacts[i].beta[0] = w->contacts[old].beta[0];
         contacts[i].beta[1] = w->contacts[old].beta[1];
+        if (sets == TB_SOFT_SETS_RECALLED) contacts[i].active = w->contacts[old].active;
     }
 }
 
@@ -295,10 +298,9 @@ static double pushed_energy(const projections *p)
     return sum;
 }
 
-/* Impulses and working sets to begin with. Where overlaps would be given too much energy, all of
- * them are pushed apart more slowly by one factor: a'u grows with u, so the sum falls at least by this
- * factor. */
-static tb_status begin(projections *p)
+/* Impulses and working sets by sweeps. Where overlaps would be given too much energy, all of them are
+ * pushed apart more slowly by one factor: a'u grows with u, so the sum falls at least by this factor. */
+static tb_status sweep(projections *p)
 {
     tb_status status = tb_soft_links_sweep(p->w, &p->links, p->base, p->gap_velocity, p->error);
     const double pushed = pushed_energy(p), most = MOST_PUSHED_ENERGY * p->w->energy;
@@ -306,6 +308,20 @@ static tb_status begin(projections *p)
     for (int32_t i = 0; i < p->links.count; i++)
         if (p->gap_velocity[i] < 0) p->gap_velocity[i] *= most / pushed;
     return tb_soft_links_sweep(p->w, &p->links, p->base, p->gap_velocity, p->error);
+}
+
+/* Impulses and working sets to begin with. Sets that are not swept begin the same programs: sweeps say how
+ * fast overlaps are pushed apart, and what they found is dropped. */
+static tb_status begin(projections *p)
+{
+    const int32_t n = p->links.count;
+    if (p->w->scene.options.first_sets == TB_SOFT_SETS_SWEPT) return sweep(p);
+    tb_soft_contact *recalled = TB_ARENA_ARRAY(&p->w->step, tb_soft_contact, n);
+    if (recalled == NULL) return tb_fail_memory(p->error, 0, "contacts of a substep");
+    memcpy(recalled, p->links.contacts, (size_t)n * sizeof *recalled);
+    const tb_status status = sweep(p);
+    memcpy(p->links.contacts, recalled, (size_t)n * sizeof *recalled);
+    return status;
 }
 
 /* Relative velocities with the impulses of one kind. */

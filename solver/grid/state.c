@@ -260,6 +260,7 @@ tb_status tb_soft_world_load(const char *text, size_t size, const char *name,
         if (options->dt > 0) scene->options.dt = options->dt;
         if (options->choose_contact) scene->options.contact = options->contact;
         scene->options.backend = scene->options.programs = options->backend;
+        scene->options.first_sets = options->first_sets;
     }
     if (status == TB_OK) status = tb_soft_world_create(scene, world, error);
     tb_soft_scene_clear(scene);

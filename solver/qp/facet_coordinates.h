@@ -15,14 +15,17 @@
 /* A program whose Hessian lies on the options' GPU: program.hessian is NULL. A program without a Hessian is
  * always the first member of such a struct.
  * band: columns `stride` numbers apart, a multiple of 16. If rows are facets of pairs: of T' H T, whose
- * half-bandwidth is min(program.half_bandwidth + 2, n - 1). */
+ * half-bandwidth is min(program.half_bandwidth + 2, n - 1).
+ * room: the stream and the memory of an earlier program, which this one takes and gives back when it is closed
+ * (tb_backend.program_leave); *room is NULL before the first one. A NULL room: they are opened anew. */
 typedef struct tb_qp_card_program {
     tb_qp_program program;
     const double *band;
     int64_t stride;
+    void **room;
 } tb_qp_card_program;
 
-/* tb_qp_solver_open of such a program. UNSUPPORTED as there. */
+/* tb_qp_solver_open of such a program. UNSUPPORTED as there. A room is in use until tb_qp_solver_close. */
 tb_status tb_qp_solver_open_on_card(const tb_qp_card_program *program, const tb_qp_options *options,
                                     tb_qp_solver **solver, tb_error *error);
 

@@ -228,21 +228,22 @@ static tb_status fail_missing(const char *missing, tb_error *error)
     return tb_fail_field(error, TB_INVALID_ARGUMENT, missing, "%s is missing", missing);
 }
 
-/* NULL band: the Hessian is the program's. */
-static tb_status open_solver(const tb_qp_program *program, const double *band, int64_t stride,
-                             const tb_qp_options *options, tb_qp_solver **result, tb_error *error)
+/* A NULL band: the Hessian is the program's. */
+static tb_status open_solver(const tb_qp_card_program *given, const tb_qp_options *options,
+                             tb_qp_solver **result, tb_error *error)
 {
     tb_arena checks;
     *result = NULL;
     tb_arena_init(&checks, 0);
     tb_status status = check_options(options, error);
-    if (status == TB_OK) status = check_program(program, band != NULL, &checks, error);
+    if (status == TB_OK)
+        status = check_program(&given->program, given->band != NULL, &checks, error);
     tb_arena_destroy(&checks);
     if (status != TB_OK) return status;
     tb_qp_solver *solver = calloc(1, sizeof *solver);
     if (!solver) return tb_fail_memory(error, sizeof *solver, "a solver");
     tb_arena_init(&solver->arena, 0);
-    solver->given = (tb_qp_card_program){*program, band, stride};
+    solver->given = *given;
     solver->given.program.f = solver->given.program.b = NULL;
     solver->options = *options;
     status = open_somewhere(solver, error);
@@ -258,13 +259,14 @@ tb_status tb_qp_solver_open(const tb_qp_program *program, const tb_qp_options *o
 {
     const char *missing = !program ? "program" : !options ? "options" : !result ? "solver" : NULL;
     if (missing) return fail_missing(missing, error);
-    return open_solver(program, NULL, 0, options, result, error);
+    const tb_qp_card_program given = {.program = *program};
+    return open_solver(&given, options, result, error);
 }
 
 tb_status tb_qp_solver_open_on_card(const tb_qp_card_program *program, const tb_qp_options *options,
                                     tb_qp_solver **result, tb_error *error)
 {
-    return open_solver(&program->program, program->band, program->stride, options, result, error);
+    return open_solver(program, options, result, error);
 }
 
 static tb_status solve_there(tb_qp_solver *solver, const double *f, const double *b,

@@ -152,6 +152,9 @@ check "cylinders are drawn" grep -q "bandwidth_over_contacts" "$dir/c.svg"
 run 0 bench litven --table cylinder-times --scene nine_cylinders_coarse --steps 4 --json
 has '"schurpa_contact_factor":'
 has '"speedup_contact":'
+has '"schurpa_friction_factorizations":'
+run 0 bench litven --table cylinder-times --scene nine_cylinders_coarse --steps 4 --sets empty
+has "first sets empty"
 run 0 bench litven --table growth --contacts 1 --steps 1 --repeats 1 --json
 has '"nodes":"50x50x16"'
 check "the substep of a block" grep -qE '"processor_substep":[0-9.]+.*"floor":16\.82' "$dir/out"

@@ -114,4 +114,5 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .program_open = program_open,
                                       .program_solve = program_solve,
                                       .program_forget = program_forget,
-                                      .program_close = free};
+                                      .program_close = free,
+                                      .program_leave = free};

@@ -259,7 +259,8 @@ static tb_status open_collision(const thesis_options *o, collision *c, bool both
     tb_soft_load_options options = {.threads = (int32_t)o->threads,
                                     .choose_contact = true,
                                     .contact = TB_SOFT_SCHURPA,
-                                    .backend = (tb_backend_choice)o->backend};
+                                    .backend = (tb_backend_choice)o->backend,
+                                    .first_sets = (tb_soft_first_sets)o->sets};
     tb_status status = tb_named_scene_mjcf(name, &c->text, &size, error);
     if (status == TB_OK && !tb_soft_is_scene((const char *)c->text, size))
         status = cli_fail(error, TB_INVALID_ARGUMENT, name, 0, NULL, "has no soft bodies");
@@ -434,6 +435,55 @@ static void put_times(double here[THESIS_COLUMNS], const tb_soft_certificate *sc
     }
 }
 
+/* Counts of both programs by both methods, as further members of a row, and added to sums. */
+typedef struct time_counts {
+    double iterations, factorizations, solves; /* the most of one solve; sums */
+} time_counts;
+
+static void add_counts(thesis_row *row, const tb_soft_certificate *schurpa,
+                       const tb_soft_certificate *direct, time_counts sum[2][2])
+{
+    static const char *const PHASES[] = {"contact", "friction"};
+    static const char *const METHODS[] = {"schurpa", "direct"};
+    row->more = json_object();
+    for (int phase = 0; phase < 2; phase++)
+        for (int method = 0; method < 2; method++) {
+            const tb_soft_certificate *c = method == 0 ? schurpa : direct;
+            const tb_soft_program_counts *n = phase == 0 ? &c->normal : &c->tangential;
+            const struct {
+                const char *name;
+                int32_t count;
+            } counts[] = {{"iterations", n->iterations},
+                          {"factorizations", n->factorizations},
+                          {"solves", n->solves}};
+            time_counts *s = &sum[phase][method];
+            for (int k = 0; k < 3; k++) {
+                char name[48];
+                snprintf(name, sizeof name, "%s_%s_%s", METHODS[method], PHASES[phase],
+                         counts[k].name);
+                (void)json_object_set_new(row->more, name, json_integer(counts[k].count));
+            }
+            s->iterations = fmax(s->iterations, n->iterations);
+            s->factorizations += n->factorizations;
+            s->solves += n->solves;
+        }
+}
+
+/* What bounds the ratio of times: DIRECT's factorizations over those of SCHURPA, whose solves are not
+ * cheaper. */
+static void note_counts(thesis_table *t, time_counts sum[2][2])
+{
+    for (int phase = 0; phase < 2; phase++) {
+        const time_counts *s = &sum[phase][0], *d = &sum[phase][1];
+        thesis_note(t,
+                    "%s: %.0f factorizations by SCHURPA, %.0f by DIRECT: %.2f times; right-hand "
+                    "sides %.0f and %.0f; at most %.0f iterations",
+                    phase == 0 ? "contact" : "friction", s->factorizations, d->factorizations,
+                    d->factorizations / s->factorizations, s->solves, d->solves,
+                    fmax(s->iterations, d->iterations));
+    }
+}
+
 static void add_time_columns(thesis_table *t)
 {
     static const char *const COLUMNS[TIMES] = {"schurpa_contact",
@@ -467,7 +517,9 @@ static void add_time_columns(thesis_table *t)
 
 static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *error)
 {
+    static const char *const SETS[] = {"swept", "recalled from the substep before", "empty"};
     collision c = {0};
+    time_counts counts[2][2] = {{{0}}};
     double peak = 0, ratio[2] = {NAN, NAN}, sum[THESIS_COLUMNS] = {0}, whole[2] = {0};
     const int64_t steps = o->steps > 0 ? o->steps : COLLISION_STEPS;
     t->row_key = "time";
@@ -486,6 +538,7 @@ static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *
         snprintf(label, sizeof label, "%.3f s", schurpa.time);
         thesis_row *row = thesis_add_row(t, label);
         put_times(row->here, &schurpa, &direct);
+        add_counts(row, &schurpa, &direct, counts);
         row->here[WHOLE] = MS * seconds;
         row->here[WHOLE_FLOOR] = 1e-6 * schurpa.bytes;
         row->here[WHOLE_RATE] = 1e-9 * schurpa.bytes / seconds;
@@ -509,8 +562,9 @@ static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *
                 "a step of SCHURPA with contacts: %.3g ms for at least %.3g MB (fields, search and "
                 "programs): %.3g GB/s",
                 MS * whole[0] / t->rows, 1e-6 * whole[1] / t->rows, 1e-9 * whole[1] / whole[0]);
-    thesis_note(t, "both step from the same state; programs on the %s",
-                o->backend == TB_BACKEND_GPU ? "card" : "processor");
+    note_counts(t, counts);
+    thesis_note(t, "both step from the same state; first sets %s; programs on the %s",
+                SETS[o->sets], o->backend == TB_BACKEND_GPU ? "card" : "processor");
     close_collision(&c);
     return status;
 }

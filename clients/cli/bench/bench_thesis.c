@@ -96,6 +96,7 @@ static int run_tables(const char *bench, const thesis_entry *tables, const thesi
 int command_bench_thesis(int argc, char **argv)
 {
     static const char *const BACKENDS[] = {"cpu", "gpu", "auto", NULL};
+    static const char *const SETS[] = {"swept", "recalled", "empty", NULL};
     thesis_options o = {.backend = TB_BACKEND_CPU};
     args_option connection[REMOTE_OPTIONS];
     remote_option_list(&o.remote, connection);
@@ -110,6 +111,8 @@ int command_bench_thesis(int argc, char **argv)
         {"threads", "N", "of one solve (all processors)", ARGS_INTEGER, &o.threads, 0, 4096, NULL},
         {"repeats", "N", "of every time (3)", ARGS_INTEGER, &o.repeats, 1, 1000, NULL},
         {"backend", "NAME", "where it is run (cpu)", ARGS_CHOICE, &o.backend, 0, 0, BACKENDS},
+        {"sets", "NAME", "first working sets of Litven's nine cylinders (swept)", ARGS_CHOICE,
+         &o.sets, 0, 0, SETS},
         {"json", NULL, "one JSON object a row, with the thesis's figures and the commit", ARGS_FLAG,
          &o.json, 0, 0, NULL},
         {"plot", "FILE.svg", "draw the table", ARGS_TEXT, &o.plot, 0, 0, NULL},

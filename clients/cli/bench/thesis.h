@@ -34,7 +34,7 @@ typedef struct thesis_table {
     int columns, rows;
     thesis_column column[THESIS_COLUMNS];
     thesis_row row[THESIS_ROWS];
-    char notes[4][160]; /* lines below the text, "" past the last */
+    char notes[6][160]; /* lines below the text, "" past the last */
 } thesis_table;
 
 /* Options shared by the commands. */
@@ -46,6 +46,7 @@ typedef struct thesis_options {
     const char *store; /* or in this data folder; NULL: not */
     remote_options remote;
     int backend; /* tb_backend_choice */
+    int sets;    /* tb_soft_first_sets, of soft bodies */
     int64_t threads, steps, repeats;
     int64_t contacts; /* of random systems; 0: the table's own */
     const char *solver, *scene;

@@ -19,6 +19,7 @@ typedef struct card_program {
     tb_gpu_buffer given, work, staging;
     tb_gpu_program g;
     places at;
+    void **room; /* of tb_qp_card_program: gets this struct for the next program; NULL: none */
 } card_program;
 
 enum { COLUMN_UNIT = 16 /* numbers: columns of the hessian begin at whole sectors */ };
@@ -157,8 +158,9 @@ static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error 
 {
     const bool single = h->g.options.precision == TB_FLOAT;
     const size_t n = (size_t)q->n, band = (size_t)q->half_bandwidth + 1;
-    size_t staging = TB_GPU_STAGING;
+    size_t staging = 0;
     h->at = find_places(&h->g);
+    if (q->hessian != NULL) staging = TB_GPU_STAGING; /* a hessian goes there piece by piece */
     if (band * number_size(&h->g.options) > staging) staging = band * number_size(&h->g.options);
     if (h->at.hessian > staging) staging = h->at.hessian;
     tb_status status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
@@ -188,6 +190,37 @@ static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error 
 
 /* ---- solving ---- */
 
+static void release(card_program *h)
+{
+    tb_gpu_release(&h->device, &h->given);
+    tb_gpu_release(&h->device, &h->work);
+    tb_gpu_release_pinned(&h->device, &h->staging);
+    tb_gpu_device_close(&h->device);
+    free(h);
+}
+
+/* The stream and the memory in the room, if it has them and they are of this device, or new ones. */
+static tb_status enter_room(int32_t device, void **room, card_program **program, tb_error *error)
+{
+    card_program *h = room != NULL ? *room : NULL;
+    tb_status status = TB_OK;
+    if (room != NULL) *room = NULL;
+    if (h != NULL && h->device.index == device) {
+        status = tb_gpu_device_enter(&h->device, error);
+    } else {
+        if (h != NULL) release(h);
+        h = calloc(1, sizeof *h);
+        if (h == NULL) return tb_fail_memory(error, sizeof *h, "a program on a card");
+        status = tb_gpu_device_open(device, &h->device, error);
+    }
+    h->room = room;
+    if (status == TB_OK)
+        *program = h;
+    else
+        release(h);
+    return status;
+}
+
 tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *options, void **context,
                               tb_error *error)
 {
@@ -200,13 +233,11 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
         status = tb_fail_field(error, TB_UNSUPPORTED, "precision",
                                "a hessian that lies on a card is in double");
     if (status != TB_OK) return status;
-    card_program *h = calloc(1, sizeof *h);
-    if (h == NULL) return tb_fail_memory(error, sizeof *h, "a program on a card");
-    status = tb_gpu_device_open(options->device, &h->device, error);
-    if (status != TB_OK) {
-        free(h);
-        return status;
-    }
+    const tb_qp_card_program *card =
+        q->hessian == NULL ? (const tb_qp_card_program *)(const void *)q : NULL;
+    card_program *h = NULL;
+    status = enter_room(options->device, card != NULL ? card->room : NULL, &h, error);
+    if (status != TB_OK) return status;
     const bool single = options->precision == TB_FLOAT;
     h->g = (tb_gpu_program){.n = q->n,
                             .half_bandwidth = q->half_bandwidth,
@@ -214,8 +245,7 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
                             .equalities = q->equalities,
                             .options = *options};
     h->g.stride = ((int64_t)q->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
-    if (q->hessian == NULL) {
-        const tb_qp_card_program *card = (const tb_qp_card_program *)(const void *)q;
+    if (card != NULL) {
         h->g.hessian = (void *)(uintptr_t)card->band;
         h->g.stride = card->stride;
     }
@@ -226,7 +256,7 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
     if (status == TB_OK)
         *context = h;
     else
-        tb_gpu_program_close(h);
+        release(h); /* memory that was too small for it is free again */
     return status;
 }
 
@@ -281,9 +311,13 @@ void tb_gpu_program_forget(void *context)
 void tb_gpu_program_close(void *context)
 {
     card_program *h = context;
-    tb_gpu_release(&h->device, &h->given);
-    tb_gpu_release(&h->device, &h->work);
-    tb_gpu_release_pinned(&h->device, &h->staging);
-    tb_gpu_device_close(&h->device);
-    free(h);
+    if (h->room != NULL && !h->device.lost)
+        *h->room = h;
+    else
+        release(h);
+}
+
+void tb_gpu_program_leave(void *room)
+{
+    release(room);
 }

@@ -35,13 +35,15 @@ enum { TB_GPU_FEWEST_BLOCKS = 4, TB_GPU_PROGRAM_THREADS = 256 };
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* tb_qp_solver_open, solve, forget and close on a card, for bounds; the backend's entries. */
+/* tb_qp_solver_open, solve, forget and close on a card, for bounds, and the end of a room
+ * (qp/facet_coordinates.h); the backend's entries. */
 tb_status tb_gpu_program_open(const tb_qp_program *program, const tb_qp_options *options,
                               void **context, tb_error *error);
 tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, uint8_t *active,
                                double *x, double *lambda, tb_qp_result *result, tb_error *error);
 void tb_gpu_program_forget(void *context);
 void tb_gpu_program_close(void *context);
+void tb_gpu_program_leave(void *room);
 
 /* Bytes of working memory; `program` needs its sizes, options, limit and blocks. */
 TB_BOTH_PRECISIONS(size_t, tb_gpu_program_scratch, (const tb_gpu_program *program))

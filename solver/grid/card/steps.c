@@ -45,6 +45,8 @@ tb_status tb_soft_card_open(tb_soft_world *w, tb_error *error)
 void tb_soft_card_close(tb_soft_world *w)
 {
     if (w->card == NULL) return;
+    for (int i = 0; i < 2; i++)
+        if (w->card->rooms[i] != NULL) w->card->backend->program_leave(w->card->rooms[i]);
     if (w->card->context != NULL) w->card->backend->soft_close(w->card->context);
     free(w->card);
     w->card = NULL;

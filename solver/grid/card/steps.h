@@ -22,9 +22,10 @@ typedef struct tb_soft_card {
     /* of the last search, from the arena of the step: keys and their places, ascending */
     struct tb_soft_card_place *places;
     int32_t number_of_places;
-    bool brought;  /* the card has the present fields */
-    bool stale;    /* the host has not */
-    bool measured; /* the outcomes are those of the present fields */
+    void *rooms[2]; /* of the two programs, from substep to substep: tb_qp_card_program */
+    bool brought;   /* the card has the present fields */
+    bool stale;     /* the host has not */
+    bool measured;  /* the outcomes are those of the present fields */
 } tb_soft_card;
 
 /* Opens the world's card, if its options ask for one and the backend takes soft bodies. */

@@ -227,6 +227,22 @@ START_TEST(programs_are_made_and_solved_on_the_card)
     tb_soft_world_measure(there, 0, NULL, NULL, centre[1]);
     for (int a = 0; a < 3; a++) TEST_NEAR(centre[0][a], centre[1][a], 1e-12);
     check_hessians(there, 8);
+
+    /* the next step has the memory of this one's programs, and the bytes of a world that has new memory */
+    unsigned char *state;
+    size_t size;
+    ck_assert(there->card->rooms[0] != NULL && there->card->rooms[1] != NULL);
+    TEST_OK(tb_soft_world_save(there, &state, &size, &error), &error);
+    tb_soft_world_destroy(here);
+    TEST_OK(tb_soft_world_load(TOUCHING, strlen(TOUCHING), "text", &options, &here, &error),
+            &error);
+    TEST_OK(tb_soft_world_restore(here, state, size, &error), &error);
+    ck_assert(here->card->rooms[0] == NULL && here->card->rooms[1] == NULL);
+    TEST_OK(tb_soft_step(here, 1, &c, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, &d, &error), &error);
+    ck_assert_int_gt(d.normal.solves, 0);
+    same_bytes(here, there);
+    tb_bytes_destroy(state);
     tb_soft_world_destroy(here);
     tb_soft_world_destroy(there);
 }

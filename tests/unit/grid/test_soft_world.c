@@ -68,6 +68,46 @@ START_TEST(twenty_runs_with_contacts_give_the_same_bytes)
 }
 END_TEST
 
+static const char SLIDING[] =
+    "<soft model=\"s\"><option timestep=\"0.0005\" gravity=\"5.6 0 -8\" friction=\"0.5\"/>"
+    "<grid lower=\"-0.9 -0.9 -0.6\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>"
+    "<material name=\"m\" density=\"1000\" young=\"1e5\" poisson=\"0.3\" damping=\"0.02\"/>"
+    "<body name=\"b\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.15\" pos=\"0 0 0.15\"/>"
+    "<wall name=\"floor\" type=\"plane\"/></soft>";
+
+/* Steps of one substep each. Before the first one no sets are known, and the second one has other cells. */
+static void step_from_sets(tb_soft_first_sets sets, tb_soft_certificate c[3])
+{
+    const tb_soft_load_options options = {.threads = 1, .first_sets = sets};
+    tb_soft_world *w;
+    TEST_OK(tb_soft_world_load(SLIDING, strlen(SLIDING), "s.xml", &options, &w, &error), &error);
+    for (int i = 0; i < 3; i++) {
+        TEST_OK(tb_soft_step(w, 1, &c[i], &error), &error);
+        TEST_OK(c[i].status, NULL);
+        ck_assert_int_eq(c[i].substeps, 1);
+    }
+    ck_assert_int_gt(c[0].tangential.active, 0);
+    tb_soft_world_destroy(w);
+}
+
+START_TEST(first_sets_change_the_work_and_not_the_answer)
+{
+    tb_soft_certificate swept[3], recalled[3], empty[3];
+    step_from_sets(TB_SOFT_SETS_SWEPT, swept);
+    step_from_sets(TB_SOFT_SETS_RECALLED, recalled);
+    step_from_sets(TB_SOFT_SETS_EMPTY, empty);
+    for (int i = 0; i < 3; i++) {
+        TEST_NEAR(recalled[i].kinetic, swept[i].kinetic, 1e-6 * swept[i].kinetic);
+        TEST_NEAR(empty[i].kinetic, swept[i].kinetic, 1e-6 * swept[i].kinetic);
+        ck_assert_int_eq(empty[i].normal.warm + empty[i].tangential.warm, 0);
+        ck_assert_int_gt(swept[i].tangential.warm, empty[i].tangential.warm);
+        ck_assert_int_lt(swept[i].tangential.iterations, empty[i].tangential.iterations);
+    }
+    ck_assert_int_eq(recalled[0].tangential.warm, 0);
+    ck_assert_int_gt(recalled[2].tangential.warm, 0);
+}
+END_TEST
+
 START_TEST(a_restored_world_goes_on_with_the_same_bytes)
 {
     tb_soft_world *whole = load(BALLS, 1), *fork = load(BALLS, 1);
@@ -258,6 +298,7 @@ END_TEST
 
 TEST_MAIN(a_step_gives_the_same_bytes_on_any_number_of_threads,
           twenty_runs_with_contacts_give_the_same_bytes,
+          first_sets_change_the_work_and_not_the_answer,
           a_restored_world_goes_on_with_the_same_bytes, a_state_of_another_scene_is_refused,
           a_surface_encloses_the_bodys_volume,
           surfaces_are_closed_also_where_they_run_through_nodes, bad_scenes_are_refused_by_name,
