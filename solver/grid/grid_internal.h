@@ -6,6 +6,7 @@
 #include "grid/nodes/clamps.h"
 #include "grid/nodes/links.h"
 #include "grid/nodes/motion.h"
+#include "tribo_qp.h"
 
 /* A rigid body that soft ones touch. Twists: velocity of the centre of mass, angular velocity, world
  * axes; impulses and their moments about that centre accordingly. See partners.c. */
@@ -217,6 +218,8 @@ void tb_soft_sort_contacts(tb_soft_contact *contacts, int32_t count);
 /* Cells in contact, sorted by key, from the arena of the step. */
 tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
                                 tb_error *error);
+/* Of the two programs of a substep. */
+tb_qp_options tb_soft_program_options(const tb_soft_world *w);
 /* Adds contact and friction impulses to v; fills in alpha, beta and active. */
 tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *contacts,
                                  int32_t count, tb_soft_certificate *c, tb_error *error);

@@ -2,11 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grid/nodes/projections.h"
 #include "grid/programs.h"
-
-/* Relative to the sum of a contact's three diagonal entries (normal and tangents): an entry below it is
- * that of a direction in which nothing can move. */
-static const double IMMOVABLE = 1e-12;
 
 static int by_place(const void *a, const void *b)
 {
@@ -66,8 +63,9 @@ tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_
     l->impulse = TB_ARENA_ARRAY(&w->step, double, 3 * most);
     l->maps = TB_ARENA_ARRAY(&w->step, double, 18 * (size_t)count);
     l->slip = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)count);
+    l->part = TB_ARENA_ARRAY(&w->step, double, (size_t)count);
     if (l->entries == NULL || l->first == NULL || l->inverse_mass == NULL || l->velocity == NULL ||
-        l->impulse == NULL || l->slip == NULL || l->maps == NULL)
+        l->impulse == NULL || l->slip == NULL || l->maps == NULL || l->part == NULL)
         return tb_fail_memory(error, 0, "entries of contacts");
     l->number_of_entries = list_entries(w, l);
     qsort(l->entries, (size_t)l->number_of_entries, sizeof *l->entries, by_place);
@@ -139,10 +137,7 @@ void tb_soft_links_impulses(const tb_soft_links *l, bool normal, bool tangential
         const tb_soft_entry *entry = l->entries + e;
         const tb_soft_contact *c = l->contacts + entry->contact;
         double p[3], row[3];
-        for (int a = 0; a < 3; a++) {
-            p[a] = normal ? c->alpha * c->normal[a] : 0;
-            if (tangential) p[a] += c->beta[0] * c->tangent[0][a] + c->beta[1] * c->tangent[1][a];
-        }
+        tb_soft_contact_impulse(c, normal, tangential, p);
         tb_soft_entry_row(entry, p, row);
         for (int a = 0; a < 3; a++) impulse[3 * entry->place + a] += row[a];
     }
@@ -161,13 +156,20 @@ void tb_soft_links_respond(const tb_soft_links *l, const double *impulse, double
     }
 }
 
+double tb_soft_links_sum(const tb_soft_links *l)
+{
+    tb_soft_run_sum sum = {0};
+    for (int32_t i = 0; i < l->count; i++) tb_soft_run_add(&sum, i, l->part[i]);
+    return tb_soft_run_end(&sum);
+}
+
 double tb_soft_links_product(const tb_soft_links *l, const double *p, const double *q)
 {
-    double sum = 0;
+    memset(l->part, 0, (size_t)l->count * sizeof *l->part);
     for (int32_t d = 0; d < l->places; d++)
-        sum += l->inverse_mass[d] *
-               (p[3 * d] * q[3 * d] + p[3 * d + 1] * q[3 * d + 1] + p[3 * d + 2] * q[3 * d + 2]);
-    return sum;
+        l->part[l->entries[l->first[d]].contact] +=
+            l->inverse_mass[d] * tb_soft_dot(p + 3 * d, q + 3 * d);
+    return tb_soft_links_sum(l);
 }
 
 /* ---- Hessians ---- */
@@ -184,11 +186,6 @@ void tb_soft_links_mobility(const tb_soft_links *l, double *mobility)
                 l->inverse_mass[entry->place] * tb_soft_dot(row, row);
         }
     }
-}
-
-bool tb_soft_can_move(const double mobility[3])
-{
-    return mobility[0] > IMMOVABLE * (mobility[0] + mobility[1] + mobility[2]);
 }
 
 /* Adds the coupling of two entries at one place, whose numbers are p >= q, to H. x, y: rows of the entries in

@@ -17,24 +17,11 @@
 #include <string.h>
 
 #include "contact/contact.h"
-#include "contact/prox.h"
+#include "grid/card/counts.h"
 #include "grid/card/steps.h"
+#include "grid/nodes/projections.h"
 #include "grid/programs.h"
 #include "solve/solve.h"
-
-/* relative to the largest normal impulse: smaller ones count as none */
-static const double SMALLEST_IMPULSE = 1e-12;
-static const double PROGRAM_TOLERANCE = 1e-10;
-/* Overlaps are pushed apart at this part of the speed of waves, times the overlap over the spacing:
- * a pressure of a tenth of what the overlap would cause as a strain over a cell. */
-static const double PUSH_OF_WAVE_SPEED = 0.1;
-/* Of the smallest spacing: overlaps up to it stay. Without it the surface of a body that rests on a plane
- * of nodes would change from the cells above the plane to those below and back. */
-static const double OVERLAP_SLOP = 0.01;
-/* the most of an overlap that one substep takes back */
-static const double MOST_PUSH = 0.2;
-/* Of the bodies' kinetic and elastic energy: the most that a substep adds by pushing overlaps apart */
-static const double MOST_PUSHED_ENERGY = 1e-3;
 
 /* One of the two programs. */
 typedef struct program {
@@ -99,9 +86,16 @@ static tb_status open_on_processor(projections *p, program *q)
     return tb_qp_solver_open(&q->qp, &options, &q->processor, p->error);
 }
 
-static double band_bytes(const program *q)
+tb_qp_options tb_soft_program_options(const tb_soft_world *w)
 {
-    return (double)sizeof(double) * q->qp.n * (q->qp.half_bandwidth + 1);
+    const tb_soft_options *o = &w->scene.options;
+    tb_qp_options options = tb_qp_defaults();
+    options.method = o->contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
+    options.backend = o->programs;
+    options.device = o->device;
+    options.tolerance = TB_SOFT_PROGRAM_TOLERANCE;
+    options.maximum_solves = o->maximum_solves;
+    return options;
 }
 
 static tb_status open_program(projections *p, program *q, int32_t n, const int32_t *number,
@@ -111,8 +105,10 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
     const bool facets = columns == 2;
     const int32_t rows = facets ? 2 * n : n, entries = facets ? 2 * rows : rows;
     tb_soft_program_counts *counts = q->counts;
-    *q = (program){
-        .counts = counts, .number = number, .columns = columns, .options = tb_qp_defaults()};
+    *q = (program){.counts = counts,
+                   .number = number,
+                   .columns = columns,
+                   .options = tb_soft_program_options(p->w)};
     int32_t *start = TB_ARENA_ARRAY(arena, int32_t, rows + 1);
     int32_t *column = TB_ARENA_ARRAY(arena, int32_t, entries);
     double *value = TB_ARENA_ARRAY(arena, double, entries);
@@ -148,14 +144,7 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
                         .column = column,
                         .value = value,
                         .b = q->b};
-    q->options.method = p->w->scene.options.contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
-    q->options.backend = p->w->scene.options.programs;
-    q->options.tolerance = PROGRAM_TOLERANCE;
-    q->options.maximum_solves = p->w->scene.options.maximum_solves;
-    counts->variables = n > counts->variables ? n : counts->variables;
-    counts->bytes += band_bytes(q); /* H is written */
-    if (q->qp.half_bandwidth > counts->half_bandwidth)
-        counts->half_bandwidth = q->qp.half_bandwidth;
+    tb_soft_count_program(counts, n, q->qp.half_bandwidth);
     tb_status status = TB_OK;
     if (on_card(q) && p->w->card != NULL) {
         tb_qp_card_program card = {.program = q->qp, .room = &p->w->card->rooms[columns - 1]};
@@ -175,16 +164,7 @@ static tb_status open_program(projections *p, program *q, int32_t n, const int32
 
 static void count_solve(program *q, const tb_qp_result *r)
 {
-    tb_soft_program_counts *c = q->counts;
-    c->iterations = r->iterations > c->iterations ? r->iterations : c->iterations;
-    c->solves += r->solves;
-    c->factorizations += r->factorizations;
-    c->resets += r->resets;
-    /* a factorization reads H and writes its factor, a solve reads the factor twice */
-    c->bytes += 2 * band_bytes(q) * (r->factorizations + r->solves);
-    c->factor_seconds += r->factor_seconds;
-    c->solve_seconds += r->solve_seconds;
-    c->seconds += r->seconds;
+    tb_soft_count_solve(q->counts, q->qp.n, q->qp.half_bandwidth, r);
 }
 
 /* The same solve on the processor, from the same set. */
@@ -212,7 +192,7 @@ static tb_status solve_program(projections *p, program *q)
     }
     const bool unsolved =
         status == TB_FAILED_PRECONDITION ||
-        (status == TB_OK && (r.status != TB_OK || !(r.kkt.relative <= PROGRAM_TOLERANCE)));
+        (status == TB_OK && (r.status != TB_OK || !(r.kkt.relative <= TB_SOFT_PROGRAM_TOLERANCE)));
     if (on_card(q) && unsolved) {
         if (q->solver != NULL) tb_qp_solver_forget(q->solver);
         status = solve_on_processor(p, q, &r);
@@ -232,9 +212,7 @@ static void close_program(program *q)
         active += q->active[i] != 0;
         warm += q->active[i] != 0 && q->first[i] != 0;
     }
-    q->counts->active += active;
-    q->counts->warm += warm;
-    if (q->qp.n - active > q->counts->free_variables) q->counts->free_variables = q->qp.n - active;
+    tb_soft_count_sets(q->counts, q->qp.n, active, warm);
     tb_qp_solver_close(q->solver);
     tb_qp_solver_close(q->processor);
     q->solver = q->processor = NULL;
@@ -262,6 +240,7 @@ static void recall(const tb_soft_world *w, tb_soft_contact *contacts, int32_t co
 static tb_status remember(tb_soft_world *w, const tb_soft_contact *contacts, int32_t count,
                           tb_error *error)
 {
+    if (w->card != NULL) w->card->contacts_there = false;
     w->number_of_contacts = 0;
     tb_arena_reset(&w->history);
     w->contacts = TB_ARENA_ARRAY(&w->history, tb_soft_contact, count);
@@ -277,25 +256,24 @@ static tb_status remember(tb_soft_world *w, const tb_soft_contact *contacts, int
 static double gap_velocity(const tb_soft_world *w, const tb_soft_contact *c, double dt)
 {
     const double *h = w->scene.lattice.spacing, least = tb_min(h[0], tb_min(h[1], h[2]));
-    if (c->gap >= 0) return c->gap / dt;
-    double rate = MOST_PUSH / dt;
+    double rate = 1e300;
     for (int side = 0; side < 2; side++) {
         const int32_t who = side == 0 ? c->a : c->b;
-        if (who >= w->scene.number_of_bodies) continue;
-        const double speed = sqrt(w->fields[who].stiffness / w->scene.bodies[who].material.density);
-        rate = tb_min(rate, PUSH_OF_WAVE_SPEED * speed / least);
+        if (who < w->scene.number_of_bodies)
+            rate = tb_min(rate, tb_soft_push_rate(w->fields[who].stiffness,
+                                                  w->scene.bodies[who].material.density, least));
     }
-    return tb_min(c->gap + OVERLAP_SLOP * least, 0.0) * rate;
+    return tb_soft_gap_velocity(c->gap, dt, least, rate);
 }
 
 /* J: the most by which pushing overlaps apart raises the kinetic energy. At the solution of (C) the
  * impulses change it by -1/2 a'H^C a - a'u, and friction lowers it. */
 static double pushed_energy(const projections *p)
 {
-    double sum = 0;
+    tb_soft_run_sum sum = {0};
     for (int32_t i = 0; i < p->links.count; i++)
-        sum -= p->links.contacts[i].alpha * tb_min(p->gap_velocity[i], 0.0);
-    return sum;
+        tb_soft_run_add(&sum, i, tb_soft_pushed(p->links.contacts[i].alpha, p->gap_velocity[i]));
+    return tb_soft_run_end(&sum);
 }
 
 /* Impulses and working sets by sweeps. Where overlaps would be given too much energy, all of them are
@@ -303,7 +281,7 @@ static double pushed_energy(const projections *p)
 static tb_status sweep(projections *p)
 {
     tb_status status = tb_soft_links_sweep(p->w, &p->links, p->base, p->gap_velocity, p->error);
-    const double pushed = pushed_energy(p), most = MOST_PUSHED_ENERGY * p->w->energy;
+    const double pushed = pushed_energy(p), most = TB_SOFT_MOST_PUSHED_ENERGY * p->w->energy;
     if (status != TB_OK || pushed <= most) return status;
     for (int32_t i = 0; i < p->links.count; i++)
         if (p->gap_velocity[i] < 0) p->gap_velocity[i] *= most / pushed;
@@ -355,7 +333,7 @@ static tb_status choose_cells(projections *p)
     bool same = is_open(&p->tangential);
     for (int32_t i = 0; i < p->links.count; i++) largest = tb_max(largest, contacts[i].alpha);
     for (int32_t i = 0; i < p->links.count; i++) {
-        const bool has = contacts[i].alpha > SMALLEST_IMPULSE * largest;
+        const bool has = contacts[i].alpha > TB_SOFT_SMALLEST_IMPULSE * largest;
         same = same && has == (p->number[i] >= 0);
         p->number[i] = has ? n++ : -1;
         if (!has) contacts[i].beta[0] = contacts[i].beta[1] = 0;
@@ -516,31 +494,23 @@ static tb_status solve_exactly(projections *p)
 
 /* ---- the result ---- */
 
-/* Distance (N s) of the impulses from lambda = prox(lambda - r xi) with the circular cone, r the
- * reciprocal of the mean diagonal entry of H in a contact's normal direction. */
+/* Largest distance (N s) of a contact's impulses from Coulomb's law with the circular cone. */
 static double cone_error(projections *p)
 {
     const tb_soft_links *l = &p->links;
-    double *diagonal = l->impulse, worst = 0; /* count is at most 16 times smaller */
+    double *diagonal = l->part, worst = 0;
     slip_with(p, true, true);
     memset(diagonal, 0, (size_t)l->count * sizeof *diagonal);
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *x = l->entries + e;
         double row[3];
         tb_soft_entry_row(x, l->contacts[x->contact].normal, row);
-        diagonal[x->contact] +=
-            (row[0] * row[0] + row[1] * row[1] + row[2] * row[2]) * l->inverse_mass[x->place];
+        diagonal[x->contact] += l->inverse_mass[x->place] * tb_soft_dot(row, row);
     }
-    for (int32_t i = 0; i < l->count; i++) {
-        const tb_soft_contact *c = l->contacts + i;
-        if (!(diagonal[i] > 0)) continue;
-        const double r = 1 / diagonal[i];
-        double x[3] = {c->alpha - r * (p->slip[3 * i] + p->gap_velocity[i]),
-                       c->beta[0] - r * p->slip[3 * i + 1], c->beta[1] - r * p->slip[3 * i + 2]};
-        tb_prox_coulomb(x, p->w->scene.options.friction);
-        const double d[3] = {c->alpha - x[0], c->beta[0] - x[1], c->beta[1] - x[2]};
-        worst = tb_max(worst, sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]));
-    }
+    for (int32_t i = 0; i < l->count; i++)
+        worst =
+            tb_max(worst, tb_soft_cone_distance(l->contacts + i, diagonal[i], p->slip + 3 * i,
+                                                p->gap_velocity[i], p->w->scene.options.friction));
     return worst;
 }
 
@@ -573,33 +543,35 @@ static bool is_free(const tb_soft_world *w, int32_t who)
 static void apply(projections *p)
 {
     const tb_soft_links *l = &p->links;
+    tb_soft_run_sum external[3] = {{0}};
     tb_soft_links_impulses(l, true, true, l->impulse);
+    memset(l->part, 0, (size_t)l->count * sizeof *l->part);
     for (int32_t d = 0; d < l->places; d++)
         for (int a = 0; a < 3; a++) {
             const double impulse = l->impulse[3 * d + a], step = impulse * l->inverse_mass[d];
             if (d < l->soft_places)
-                p->c->contact_work += impulse * (l->velocity[d][a] + 0.5 * step);
+                l->part[l->entries[l->first[d]].contact] +=
+                    impulse * (l->velocity[d][a] + 0.5 * step);
             l->velocity[d][a] += step;
         }
+    p->c->contact_work += tb_soft_links_sum(l);
     for (int32_t i = 0; i < l->count; i++) {
         const tb_soft_contact *c = l->contacts + i;
         const bool free_a = is_free(p->w, c->a), free_b = is_free(p->w, c->b);
         p->c->penetration = tb_max(p->c->penetration, -c->gap);
         double impulse[3], back[3];
-        for (int a = 0; a < 3; a++) {
-            impulse[a] = c->alpha * c->normal[a] + c->beta[0] * c->tangent[0][a] +
-                         c->beta[1] * c->tangent[1][a];
-            back[a] = -impulse[a];
-        }
+        tb_soft_contact_impulse(c, true, true, impulse);
+        for (int a = 0; a < 3; a++) back[a] = -impulse[a];
         push_clamps(p->w, c, c->a, c->weights[0], impulse);
         push_clamps(p->w, c, c->b, c->weights[1], back);
         const int32_t wall = c->b - p->w->scene.number_of_bodies;
         if (wall >= 0 && p->w->scene.obstacles[wall].rigid > 0)
             tb_soft_rigid_push(p->w->rigid + (p->w->scene.obstacles[wall].rigid - 1), c->point,
                                back);
-        if (free_a == free_b) continue;
-        for (int a = 0; a < 3; a++) p->w->external[a] += (free_a ? 1 : -1) * impulse[a];
+        for (int a = 0; a < 3; a++)
+            tb_soft_run_add(&external[a], i, tb_soft_external(free_a, free_b, impulse[a]));
     }
+    for (int a = 0; a < 3; a++) p->w->external[a] += tb_soft_run_end(&external[a]);
 }
 
 /* The velocities that have changed, to the card that has the fields. */
@@ -627,7 +599,7 @@ static tb_status link_contacts(tb_soft_world *w, tb_soft_contact *contacts, int3
     tb_soft_links_mobility(links, mobility);
     int32_t kept = 0;
     for (int32_t i = 0; i < *count; i++)
-        if (tb_soft_can_move(mobility + 3 * i)) contacts[kept++] = contacts[i];
+        if (tb_soft_moves(mobility + 3 * i)) contacts[kept++] = contacts[i];
     if (kept == *count) return TB_OK;
     *count = kept;
     return tb_soft_links_make(w, contacts, kept, links, error);

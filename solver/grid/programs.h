@@ -35,6 +35,7 @@ typedef struct tb_soft_links {
     double **velocity;           /* places: the 3 components in the body's field */
     double *impulse;             /* places x 3, scratch */
     double *slip;                /* count x 3: relative velocity along normal and tangents, m/s */
+    double *part;                /* count, scratch: of sums over contacts */
 } tb_soft_links;
 
 tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_t count,
@@ -46,16 +47,14 @@ void tb_soft_links_impulses(const tb_soft_links *links, bool normal, bool tangen
                             double *impulse);
 /* Adds to slip (count x 3) the relative velocities that node impulses cause. */
 void tb_soft_links_respond(const tb_soft_links *links, const double *impulse, double *slip);
-/* P' M^-1 Q over nodes, J */
+/* The sum of `part`. */
+double tb_soft_links_sum(const tb_soft_links *links);
+/* P' M^-1 Q over nodes, J; `part` of a contact is the sum over the places that no contact before it has. */
 double tb_soft_links_product(const tb_soft_links *links, const double *p, const double *q);
 
 /* How much an impulse along a contact's normal and tangents changes their own velocities (count x 3,
  * 1/kg): the diagonals of both Hessians. */
 void tb_soft_links_mobility(const tb_soft_links *links, double *mobility);
-/* Whether an impulse along the normal changes the normal velocity. It does not where clamps and joints
- * hold both sides in this direction; such a contact has no row in the programs. */
-bool tb_soft_can_move(const double mobility[3]);
-
 /* Improves the contacts' impulses by sweeps of projected Gauss-Seidel over both programs, and takes
  * `active` from the impulses. base: contacts x 3, m/s, relative velocities without impulses;
  * gap_velocity: contacts, m/s, u of (C). warm/sweeps.c. */

@@ -152,6 +152,11 @@ static tb_status touch(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_e
 {
     tb_soft_contact *contacts = NULL;
     int32_t count = 0;
+    bool solved = false;
+    if (w->card != NULL) {
+        const tb_status there = tb_soft_card_solve_contacts(w, dt, c, &solved, error);
+        if (there != TB_OK || solved) return there;
+    }
     tb_status status = w->card != NULL ? tb_soft_card_find_contacts(w, &contacts, &count, error)
                                        : tb_soft_find_contacts(w, &contacts, &count, error);
     if (status == TB_OK) status = tb_soft_solve_contacts(w, dt, contacts, count, c, error);

@@ -230,6 +230,8 @@ tb_soft_field *tb_soft_world_field(tb_soft_world *w, int32_t body)
 
 const tb_soft_contact *tb_soft_world_contacts(const tb_soft_world *w, int32_t *count)
 {
+    /* a failure fails the next step */
+    (void)tb_soft_card_fetch_contacts((tb_soft_world *)(uintptr_t)w, NULL);
     *count = w->number_of_contacts;
     return w->contacts;
 }

@@ -12,6 +12,14 @@
 #include "tribo_qp.h"
 #include "base/base.h"
 
+/* a, b <- half of their sum, half of their difference: T, and T' too */
+TB_FN void tb_qp_turn_two(double *a, double *b)
+{
+    const double sum = (*a + *b) / 2;
+    *b = (*a - *b) / 2;
+    *a = sum;
+}
+
 /* A program whose Hessian lies on the options' GPU: program.hessian is NULL. A program without a Hessian is
  * always the first member of such a struct.
  * band: columns `stride` numbers apart, a multiple of 16. If rows are facets of pairs: of T' H T, whose

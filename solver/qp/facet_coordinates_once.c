@@ -44,14 +44,6 @@ static void turn_rows(const tb_qp_program *p, int32_t *row_start, int32_t *colum
     row_start[p->constraints] = p->constraints;
 }
 
-/* a, b <- half of their sum, half of their difference: T, and T' too */
-static void turn_two(double *a, double *b)
-{
-    const double sum = (*a + *b) / 2;
-    *b = (*a - *b) / 2;
-    *a = sum;
-}
-
 /* The block of pairs d and c, d >= c, of T' H T. */
 static void turn_block(const tb_qp_facet_coordinates *coordinates, const tb_qp_program *p,
                        int32_t d, int32_t c, double *to, int64_t stride)
@@ -62,9 +54,9 @@ static void turn_block(const tb_qp_facet_coordinates *coordinates, const tb_qp_p
         for (int32_t j = 0; j < columns; j++)
             h[i][j] = tb_band_element(p->hessian, p->half_bandwidth, 2 * d + i, 2 * c + j);
     if (coordinates->is_facet_pair[c])
-        for (int32_t i = 0; i < rows; i++) turn_two(&h[i][0], &h[i][1]);
+        for (int32_t i = 0; i < rows; i++) tb_qp_turn_two(&h[i][0], &h[i][1]);
     if (coordinates->is_facet_pair[d])
-        for (int32_t j = 0; j < columns; j++) turn_two(&h[0][j], &h[1][j]);
+        for (int32_t j = 0; j < columns; j++) tb_qp_turn_two(&h[0][j], &h[1][j]);
     for (int32_t i = 0; i < rows; i++)
         for (int32_t j = 0; j < columns; j++) {
             const int32_t below = 2 * d + i - (2 * c + j);
@@ -118,7 +110,7 @@ void tb_qp_facet_force(tb_qp_facet_coordinates *coordinates, const double *f)
 void tb_qp_from_facet_coordinates(const tb_qp_facet_coordinates *coordinates, double *x)
 {
     for (int32_t c = 0; 2 * c + 1 < coordinates->turned.program.n; c++)
-        if (coordinates->is_facet_pair[c]) turn_two(&x[2 * c], &x[2 * c + 1]);
+        if (coordinates->is_facet_pair[c]) tb_qp_turn_two(&x[2 * c], &x[2 * c + 1]);
 }
 
 tb_status tb_qp_facet_judge(const tb_qp_program *p, const double *f, const double *b,

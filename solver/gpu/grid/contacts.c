@@ -42,7 +42,7 @@ static tb_status reserve_found(tb_gpu_soft_world *c, int32_t count, tb_error *er
             &c->device, cudaMemsetAsync(c->found.memory, 0, c->found.capacity, c->device.stream),
             "finding contacts", error);
     if (status != TB_OK) return status;
-    return tb_gpu_reserve_pinned(&c->device, &c->seen, bytes + cell, error);
+    return tb_gpu_reserve_pinned(&c->device, &c->seen, c->found.capacity + cell, error);
 }
 
 /* One search, whose number of cells and `first` of them come back. Cells beyond the memory are counted and
@@ -64,32 +64,51 @@ static tb_status search_once(tb_gpu_soft_world *c, const tb_gpu_soft *g, int32_t
     return status == TB_OK ? tb_gpu_wait(&c->device, "finding contacts", error) : status;
 }
 
-tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *s, tb_error *error)
+/* Searches until there is memory for all cells, of which `expected` come back with the number. */
+static tb_status search(tb_gpu_soft_world *c, const tb_soft_card_search *s, int32_t expected,
+                        int32_t *count, int32_t *first, tb_error *error)
 {
     tb_gpu_soft g = c->g;
-    int32_t count = FEWEST_FOUND, first = 0;
+    *count = FEWEST_FOUND;
+    *first = 0;
     g.contacts.pairs = s->pairs;
     g.contacts.cells = s->cells;
     g.contacts.capacity = 0;
     tb_status status = bring_search(c, s, error);
-    while (status == TB_OK && count > g.contacts.capacity) {
-        status = reserve_found(c, count, error);
+    while (status == TB_OK && *count > g.contacts.capacity) {
+        status = reserve_found(c, *count, error);
         if (status != TB_OK) break;
         g.contacts.found = c->found.memory;
-        g.contacts.capacity = count;
-        first = c->expected < g.contacts.capacity ? c->expected : g.contacts.capacity;
-        status = search_once(c, &g, first, error);
-        if (status == TB_OK) memcpy(&count, c->seen.memory, sizeof count);
+        /* whole memory: a search with a few more cells is not made twice */
+        g.contacts.capacity = (int32_t)(c->found.capacity / sizeof(tb_soft_card_found));
+        *first = expected < g.contacts.capacity ? expected : g.contacts.capacity;
+        status = search_once(c, &g, *first, error);
+        if (status == TB_OK) memcpy(count, c->seen.memory, sizeof *count);
     }
+    c->unlinked = status == TB_OK ? *count : 0;
+    return status;
+}
+
+tb_status tb_gpu_soft_find_there(tb_gpu_soft_world *c, const tb_soft_card_search *s, int32_t *count,
+                                 tb_error *error)
+{
+    int32_t ignored;
+    return search(c, s, 0, count, &ignored, error);
+}
+
+tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *s, tb_error *error)
+{
+    int32_t count, first;
+    tb_status status = search(c, s, c->expected, &count, &first, error);
     if (status != TB_OK) return status;
     tb_soft_card_found *seen = (tb_soft_card_found *)c->seen.memory + 1;
     if (count > first) {
-        status = tb_gpu_soft_download(c, seen + first, g.contacts.found + first,
-                                      (size_t)(count - first) * sizeof *seen, error);
+        status =
+            tb_gpu_soft_download(c, seen + first, (tb_soft_card_found *)c->found.memory + first,
+                                 (size_t)(count - first) * sizeof *seen, error);
         if (status == TB_OK) status = tb_gpu_wait(&c->device, "finding contacts", error);
     }
     c->expected = count + count / 8;
-    c->unlinked = count;
     s->found = seen;
     s->count = count;
     return status;
@@ -97,8 +116,7 @@ tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *s, tb_erro
 
 /* ---- H ---- */
 
-/* Rows of all found cells, once a search. */
-static tb_status link(tb_gpu_soft_world *c, tb_gpu_soft *g, tb_error *error)
+tb_status tb_gpu_soft_link_found(tb_gpu_soft_world *c, tb_gpu_soft *g, tb_error *error)
 {
     const size_t bytes = (size_t)c->unlinked * sizeof *g->contacts.rows;
     tb_status status = TB_OK;
@@ -125,33 +143,43 @@ static tb_status fetch_band(tb_gpu_soft_world *c, const tb_gpu_soft_contacts *t,
                         "fetching a hessian", error);
 }
 
+/* H of the contacts that g->contacts.which lists. */
+tb_status tb_gpu_soft_band(tb_gpu_soft_world *c, tb_gpu_soft *g, int32_t contacts, int32_t columns,
+                           int32_t half_bandwidth, bool turned, tb_error *error)
+{
+    tb_gpu_soft_contacts *t = &g->contacts;
+    const int32_t n = contacts * columns;
+    tb_gpu_buffer *band = &c->band[columns - 1];
+    t->contacts = contacts;
+    t->columns = columns;
+    t->half_bandwidth = half_bandwidth;
+    t->turned = turned;
+    if (turned) t->half_bandwidth = half_bandwidth < n - 2 ? half_bandwidth + 2 : n - 1;
+    t->stride = ((int64_t)t->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
+    const size_t bytes = (size_t)n * (size_t)t->stride * sizeof *t->band;
+    tb_status status = tb_gpu_reserve(&c->device, band, bytes, error);
+    if (status != TB_OK) return status;
+    t->band = band->memory;
+    status = tb_gpu_check(&c->device, cudaMemsetAsync(t->band, 0, bytes, c->device.stream),
+                          "making a hessian", error);
+    if (status != TB_OK) return status;
+    return tb_gpu_check(&c->device, tb_gpu_soft_hessian(g, c->processors, c->device.stream),
+                        "making a hessian", error);
+}
+
 tb_status tb_gpu_soft_make_hessian(tb_gpu_soft_world *c, tb_soft_card_hessian *h, tb_error *error)
 {
     tb_gpu_soft g = c->g;
     tb_gpu_soft_contacts *t = &g.contacts;
-    const int32_t n = h->contacts * h->columns;
-    tb_gpu_buffer *band = &c->band[h->columns - 1];
-    t->contacts = h->contacts;
-    t->columns = h->columns;
-    t->half_bandwidth = h->half_bandwidth;
-    t->turned = h->turned;
-    if (h->turned) t->half_bandwidth = h->half_bandwidth < n - 2 ? h->half_bandwidth + 2 : n - 1;
-    t->stride = ((int64_t)t->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
-    const size_t bytes = (size_t)n * (size_t)t->stride * sizeof *t->band;
     const size_t list = (size_t)h->contacts * sizeof *h->found;
-    tb_status status = link(c, &g, error);
-    if (status == TB_OK) status = tb_gpu_reserve(&c->device, band, bytes, error);
+    tb_status status = tb_gpu_soft_link_found(c, &g, error);
     if (status == TB_OK) status = tb_gpu_reserve(&c->device, &c->which, list, error);
     if (status != TB_OK) return status;
-    t->band = band->memory;
     t->which = c->which.memory;
     status = tb_gpu_soft_upload(c, t->which, h->found, list, error);
     if (status == TB_OK)
-        status = tb_gpu_check(&c->device, cudaMemsetAsync(t->band, 0, bytes, c->device.stream),
-                              "making a hessian", error);
-    if (status == TB_OK)
-        status = tb_gpu_check(&c->device, tb_gpu_soft_hessian(&g, c->processors, c->device.stream),
-                              "making a hessian", error);
+        status =
+            tb_gpu_soft_band(c, &g, h->contacts, h->columns, h->half_bandwidth, h->turned, error);
     if (status == TB_OK && h->host != NULL) status = fetch_band(c, t, h->host, error);
     h->band = t->band;
     h->stride = t->stride;

@@ -4,6 +4,7 @@
 #ifndef TB_SINGLE
 #include "gpu/grid/fields.h"
 #include "grid/nodes/touch.h"
+#include "qp/facet_coordinates.h"
 
 #ifndef TB_CARD /* a test on the processor has its own */
 #define TB_CARD static __device__
@@ -88,6 +89,7 @@ TB_CARD void put_entry(tb_gpu_soft_rows *r, uint64_t key, double inverse_mass, d
     const int32_t e = r->count++;
     r->key[e] = key;
     r->inverse_mass[e] = inverse_mass;
+    r->weight[e] = weight;
     for (int d = 0; d < 3; d++)
         tb_soft_row(weight, map, tb_soft_direction(contact, d), r->row[d][e]);
 }
@@ -131,15 +133,9 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
             for (int d = 0; d < 3; d++)
                 mobility[d] += r->inverse_mass[e] * tb_soft_dot(r->row[d][e], r->row[d][e]);
         r->mobility = mobility[0] + mobility[1] + mobility[2];
+        r->diagonal = mobility[0];
+        r->moves = tb_soft_moves(mobility);
     }
-}
-
-/* a, b <- half of their sum, half of their difference */
-TB_CARD void turn_two(double *a, double *b)
-{
-    const double sum = (*a + *b) / 2;
-    *b = (*a - *b) / 2;
-    *a = sum;
 }
 
 /* The block of cell i by cell j of H. */
@@ -163,8 +159,8 @@ TB_CARD void couple(const tb_gpu_soft_contacts *c, const tb_gpu_soft_rows *x,
     }
     for (int p = 0; p < c->columns && x == y; p++) h[p][p] += TB_SOFT_SHIFT * x->mobility;
     if (!c->turned) return;
-    for (int p = 0; p < 2; p++) turn_two(&h[p][0], &h[p][1]);
-    for (int q = 0; q < 2; q++) turn_two(&h[0][q], &h[1][q]);
+    for (int p = 0; p < 2; p++) tb_qp_turn_two(&h[p][0], &h[p][1]);
+    for (int q = 0; q < 2; q++) tb_qp_turn_two(&h[0][q], &h[1][q]);
 }
 
 /* H in a band, a block of two cells a lane: sums over the nodes of both in the order of grid/links.c. */
@@ -209,8 +205,11 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
 {
     const tb_soft_sweeps *s = &g.contacts.sweeps;
     volatile int32_t *changed = g.contacts.changed;
+    const int32_t colours =
+        g.contacts.colours_there != NULL ? *g.contacts.colours_there : s->number_of_colours;
+    if (g.contacts.wanted != NULL && *g.contacts.wanted == 0) return;
     if (threadIdx.x == 0) *changed = -1;
-    for (int32_t c = 0; c < s->number_of_colours; c++) {
+    for (int32_t c = 0; c < colours; c++) {
         for (int32_t i = s->colours[c] + (int32_t)threadIdx.x; i < s->colours[c + 1];
              i += TB_GPU_SOFT_THREADS)
             tb_soft_sweep_begin(s, s->contacts + i);
@@ -218,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     }
     for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++) {
         bool changes = false;
-        for (int32_t c = 0; c < s->number_of_colours; c++) {
+        for (int32_t c = 0; c < colours; c++) {
             for (int32_t i = s->colours[c] + (int32_t)threadIdx.x; i < s->colours[c + 1];
                  i += TB_GPU_SOFT_THREADS)
                 changes |= tb_soft_sweep_visit(s, s->contacts + i);

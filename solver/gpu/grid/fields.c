@@ -213,7 +213,12 @@ void tb_gpu_soft_close(void *context)
     tb_gpu_release(&c->device, &c->swept);
     tb_gpu_release(&c->device, &c->rows);
     tb_gpu_release(&c->device, &c->which);
-    for (int i = 0; i < 2; i++) tb_gpu_release(&c->device, &c->band[i]);
+    for (int i = 0; i < 2; i++) {
+        tb_gpu_release(&c->device, &c->band[i]);
+        tb_gpu_release(&c->device, &c->contacts[i]);
+    }
+    tb_gpu_release(&c->device, &c->projections);
+    tb_gpu_release_pinned(&c->device, &c->counted);
     tb_gpu_release_pinned(&c->device, &c->seen);
     tb_gpu_release_pinned(&c->device, &c->pushed);
     tb_gpu_device_close(&c->device);
@@ -426,6 +431,8 @@ tb_status tb_gpu_soft_call(void *context, const tb_soft_card_call *call, tb_erro
     case TB_SOFT_CARD_SEARCH: return tb_gpu_soft_find(c, call->search, error);
     case TB_SOFT_CARD_HESSIAN: return tb_gpu_soft_make_hessian(c, call->hessian, error);
     case TB_SOFT_CARD_SWEEP: return tb_gpu_soft_sweep(c, call->sweeps, error);
+    case TB_SOFT_CARD_CONTACT: return tb_gpu_soft_solve(c, call->contacts, error);
+    case TB_SOFT_CARD_RECALL: return tb_gpu_soft_recall(c, call->recalled, error);
     case TB_SOFT_CARD_PUSH: return tb_gpu_soft_push(c, call->push, call->pushes, error);
     case TB_SOFT_CARD_KEEP: return keep(c, error);
     case TB_SOFT_CARD_UNDO:

@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "gpu/device/device.h"
 #include "grid/card/fields.h"
+#include "grid/nodes/projections.h"
 #include "grid/nodes/sweeps.h"
+#include "tribo_qp.h"
 
 enum { TB_GPU_SOFT_THREADS = 256, TB_GPU_SOFT_BLOCKS = 4 /* of a processor */ };
 
@@ -53,9 +55,87 @@ typedef struct tb_gpu_soft_rows {
     int32_t count;
     uint64_t key[TB_SOFT_MOST_ENTRIES];        /* ascending, as of tb_soft_entry */
     double inverse_mass[TB_SOFT_MOST_ENTRIES]; /* 1/kg */
+    double weight[TB_SOFT_MOST_ENTRIES];       /* with the sign of the side; 1 of a half */
     double row[3][TB_SOFT_MOST_ENTRIES][3];    /* of the normal and of the tangents */
     double mobility; /* 1/kg, sum of the cell's three diagonal entries of J M^-1 J' and T M^-1 T' */
+    double diagonal; /* 1/kg, of the normal */
+    bool moves;      /* tb_soft_moves */
 } tb_gpu_soft_rows;
+
+/* ---- projections ---- */
+
+/* Passes over contacts, a contact a lane; over places of contacts; and by one block. */
+typedef enum tb_gpu_soft_stage {
+    TB_GPU_SOFT_KEYS,
+    TB_GPU_SOFT_NUMBER, /* found cells that an impulse can change get their places by their keys */
+    TB_GPU_SOFT_RECALL, /* contacts in order, with the impulses of the substep before */
+    TB_GPU_SOFT_CELLS,
+    TB_GPU_SOFT_PLACES,  /* of places: owners, the next contact with the place, reach of (C) */
+    TB_GPU_SOFT_COLOURS, /* of one block */
+    TB_GPU_SOFT_SWEPT,   /* velocities without impulses, and what sweeps need */
+    TB_GPU_SOFT_PUSHED,
+    TB_GPU_SOFT_SUM, /* of one block: adds up parts */
+    TB_GPU_SOFT_SLOWER,
+    TB_GPU_SOFT_BACK,   /* impulses and sets from the sweeps */
+    TB_GPU_SOFT_OPEN,   /* rows and the first set of a program */
+    TB_GPU_SOFT_GATHER, /* of places: impulses */
+    TB_GPU_SOFT_FORCE,  /* the right sides of a program */
+    TB_GPU_SOFT_ANSWER, /* impulses and sets from a program */
+    TB_GPU_SOFT_CHOOSE, /* of one block: cells of (F) */
+    TB_GPU_SOFT_REACH,  /* of places: reach of (F) */
+    TB_GPU_SOFT_TEST,
+    TB_GPU_SOFT_SETS, /* counts active rows */
+    TB_GPU_SOFT_APPLY
+} tb_gpu_soft_stage;
+
+/* Columns of the parts of a contact: sums, and from TB_GPU_SOFT_SUMMED on maxima. */
+enum { TB_GPU_SOFT_SUMMED = 5, TB_GPU_SOFT_PARTS = 7 };
+
+/* What the host learns of the contacts. */
+typedef struct tb_gpu_soft_counts {
+    int32_t contacts; /* found cells that an impulse can change */
+    int32_t
+        reach[2];  /* most by which the numbers of two contacts of a place differ, in (C) and (F) */
+    int32_t ranks; /* contacts of one cell, less one */
+    int32_t colours;
+    int32_t slower; /* overlaps are pushed apart more slowly, and sweeps begin again */
+    int32_t sliding,
+        others; /* cells of (F), and how many of all are in it and were not, or were and are not */
+    int32_t active[2],
+        warm[2]; /* rows at the end of (C) and (F), and those of the first set among them */
+    double sum[TB_GPU_SOFT_PARTS];
+} tb_gpu_soft_counts;
+
+/* Contacts of a substep and their programs. Pointers of the card. A contact has TB_SOFT_MOST_ENTRIES places of
+ * nodes; the first contact that has a node owns its place. */
+typedef struct tb_gpu_soft_projections {
+    tb_gpu_soft_counts *counts;
+    uint64_t *key;            /* of found cells, UINT64_MAX where no impulse changes them */
+    int32_t *order;           /* contacts: their places in `found` */
+    int32_t *cell;            /* nodes: first contact of the cell, or -1 */
+    int32_t *owner, *next;    /* places: of the node, and of the next contact that has it, or -1 */
+    tb_soft_contact *contact; /* by their keys */
+    const tb_soft_contact *before; /* of the last substep */
+    double *gap_velocity;          /* contacts, m/s */
+    double *base;                  /* contacts x 3, m/s */
+    int32_t *position;             /* contacts: in the sweeps */
+    int32_t *cursor;               /* colours: next position */
+    int32_t *number, *which; /* contacts: in (F), or -1; those of (F): their places in `found` */
+    double *impulse[3];      /* places x 3, N s: scratch; of friction before and now */
+    double *part, *run;      /* contacts x PARTS; their runs x PARTS */
+    uint8_t *first;          /* rows of a program: its first set */
+    const double *push_rate; /* bodies, 1/s */
+    /* of the program in work, of its rows' coordinates */
+    double *f, *b, *x, *value;
+    uint8_t *active;
+    int32_t *row_first, *row_of;
+    double dt, least_spacing, most_pushed;
+    int32_t befores, found, columns; /* 1: (C), 2: (F) */
+    int32_t from;                    /* impulse[] that GATHER writes, FORCE and APPLY read */
+    bool normal, tangential;         /* parts that GATHER takes */
+    tb_soft_first_sets sets;
+    tb_gpu_soft_stage stage;
+} tb_gpu_soft_projections;
 
 /* The search for contacts, H of their programs, and velocities that change. Pointers of the card. */
 typedef struct tb_gpu_soft_contacts {
@@ -75,6 +155,9 @@ typedef struct tb_gpu_soft_contacts {
     const tb_soft_card_push *push;
     tb_soft_sweeps sweeps;
     int32_t *changed; /* number of the last sweep that has changed a working set */
+    const int32_t *colours_there,
+        *wanted; /* number of colours; 0: no sweep. NULL: those of `sweeps`; sweep */
+    tb_gpu_soft_projections p;
 } tb_gpu_soft_contacts;
 
 /* A pass. Pointers of the card; arrays by bodies. */
@@ -116,6 +199,9 @@ typedef struct tb_gpu_soft_world {
     tb_gpu_buffer swept;                /* arrays of sweeps */
     tb_gpu_buffer rows, which, band[2]; /* bands of programs of one and of two columns a cell */
     int32_t unlinked;                   /* found cells that have no rows yet */
+    /* arrays of the projections, contacts of the last substep (`now`) and of the one before, and counts on the host */
+    tb_gpu_buffer projections, contacts[2], counted;
+    int32_t now, remembered; /* which of contacts[], and how many */
     int32_t expected; /* cells in contact of the next search, a little more than in the last one */
 } tb_gpu_soft_world;
 
@@ -127,6 +213,17 @@ tb_status tb_gpu_soft_upload(tb_gpu_soft_world *c, const void *to, const void *f
                              tb_error *error);
 tb_status tb_gpu_soft_download(tb_gpu_soft_world *c, void *to, const void *from, size_t bytes,
                                tb_error *error);
+/* Room for found cells, obstacles and pairs on the card, and one search: contacts.c. */
+tb_status tb_gpu_soft_find_there(tb_gpu_soft_world *c, const tb_soft_card_search *search,
+                                 int32_t *count, tb_error *error);
+/* Rows of all found cells, once a search. */
+tb_status tb_gpu_soft_link_found(tb_gpu_soft_world *c, tb_gpu_soft *g, tb_error *error);
+/* H of the contacts that g->contacts.which lists, as tb_soft_card_hessian without a host; does not wait. */
+tb_status tb_gpu_soft_band(tb_gpu_soft_world *c, tb_gpu_soft *g, int32_t contacts, int32_t columns,
+                           int32_t half_bandwidth, bool turned, tb_error *error);
+/* The parts CONTACT and RECALL of a call. */
+tb_status tb_gpu_soft_solve(tb_gpu_soft_world *c, tb_soft_card_contacts *contacts, tb_error *error);
+tb_status tb_gpu_soft_recall(tb_gpu_soft_world *c, tb_soft_contact *contacts, tb_error *error);
 /* The parts SEARCH, HESSIAN, SWEEP and PUSH of a call. */
 tb_status tb_gpu_soft_find(tb_gpu_soft_world *c, tb_soft_card_search *search, tb_error *error);
 tb_status tb_gpu_soft_make_hessian(tb_gpu_soft_world *c, tb_soft_card_hessian *hessian,
@@ -148,6 +245,9 @@ cudaError_t tb_gpu_soft_search(const tb_gpu_soft *soft, int32_t processors, cuda
 cudaError_t tb_gpu_soft_link(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_hessian(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_sweep_contacts(const tb_gpu_soft *soft, cudaStream_t stream);
+/* One stage of the projections. */
+cudaError_t tb_gpu_soft_project(const tb_gpu_soft *soft, tb_gpu_soft_stage stage,
+                                int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_take_velocities(const tb_gpu_soft *soft, int32_t processors,
                                         cudaStream_t stream);
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpu/device/array_copies.h"
-#include "gpu/qp/program.h"
+#include "gpu/qp/prepared.h"
 #include "qp/facet_coordinates.h"
 
 /* Offsets of a program's parts, bytes; the same on the host's side and on the card, but for the
@@ -188,7 +188,7 @@ static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error 
     return status == TB_OK ? tb_gpu_wait(&h->device, "bringing the program", error) : status;
 }
 
-/* ---- solving ---- */
+/* ---- opening ---- */
 
 static void release(card_program *h)
 {
@@ -212,6 +212,10 @@ static tb_status enter_room(int32_t device, void **room, card_program **program,
         h = calloc(1, sizeof *h);
         if (h == NULL) return tb_fail_memory(error, sizeof *h, "a program on a card");
         status = tb_gpu_device_open(device, &h->device, error);
+        if (status != TB_OK) {
+            free(h);
+            return status;
+        }
     }
     h->room = room;
     if (status == TB_OK)
@@ -221,24 +225,15 @@ static tb_status enter_room(int32_t device, void **room, card_program **program,
     return status;
 }
 
-tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *options, void **context,
-                              tb_error *error)
+/* A stream, memory and a launch for the program. `card`: its Hessian lies there; NULL: on the host. */
+static tb_status begin_program(const tb_qp_program *q, const tb_qp_card_program *card,
+                               const tb_qp_options *options, card_program **program,
+                               tb_error *error)
 {
-    char reason[TB_ERROR_MESSAGE_SIZE];
-    if (options->device >= tb_gpu_count(reason))
-        return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no card %d",
-                             (int)options->device);
-    tb_status status = check_rows(q, error);
-    if (status == TB_OK && q->hessian == NULL && options->precision == TB_FLOAT)
-        status = tb_fail_field(error, TB_UNSUPPORTED, "precision",
-                               "a hessian that lies on a card is in double");
-    if (status != TB_OK) return status;
-    const tb_qp_card_program *card =
-        q->hessian == NULL ? (const tb_qp_card_program *)(const void *)q : NULL;
-    card_program *h = NULL;
-    status = enter_room(options->device, card != NULL ? card->room : NULL, &h, error);
-    if (status != TB_OK) return status;
     const bool single = options->precision == TB_FLOAT;
+    card_program *h = NULL;
+    tb_status status = enter_room(options->device, card != NULL ? card->room : NULL, &h, error);
+    if (status != TB_OK) return status;
     h->g = (tb_gpu_program){.n = q->n,
                             .half_bandwidth = q->half_bandwidth,
                             .constraints = q->constraints,
@@ -252,12 +247,92 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
     if (options->tolerance == 0) h->g.options.tolerance = single ? 1e-4 : 1e-10;
     if (options->tie == 0) h->g.options.tie = 100 * (single ? (double)FLT_EPSILON : DBL_EPSILON);
     status = plan_launch(&h->device, &h->g, error);
-    if (status == TB_OK) status = send_program(h, q, error);
+    if (status == TB_OK)
+        *program = h;
+    else
+        release(h);
+    return status;
+}
+
+tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *options, void **context,
+                              tb_error *error)
+{
+    char reason[TB_ERROR_MESSAGE_SIZE];
+    card_program *h = NULL;
+    if (options->device >= tb_gpu_count(reason))
+        return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no card %d",
+                             (int)options->device);
+    tb_status status = check_rows(q, error);
+    if (status == TB_OK && q->hessian == NULL && options->precision == TB_FLOAT)
+        status = tb_fail_field(error, TB_UNSUPPORTED, "precision",
+                               "a hessian that lies on a card is in double");
+    if (status == TB_OK)
+        status = begin_program(
+            q, q->hessian == NULL ? (const tb_qp_card_program *)(const void *)q : NULL, options, &h,
+            error);
+    if (status != TB_OK) return status;
+    status = send_program(h, q, error);
     if (status == TB_OK)
         *context = h;
     else
         release(h); /* memory that was too small for it is free again */
     return status;
+}
+
+tb_status tb_gpu_program_prepare(const tb_qp_card_program *q, const tb_qp_options *options,
+                                 void **context, const tb_gpu_program **numbers, tb_error *error)
+{
+    card_program *h = NULL;
+    tb_status status = begin_program(&q->program, q, options, &h, error);
+    if (status != TB_OK) return status;
+    h->at = find_places(&h->g);
+    status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
+    if (status == TB_OK)
+        status = tb_gpu_reserve_pinned(&h->device, &h->staging, h->at.hessian, error);
+    if (status == TB_OK) {
+        point_to(&h->g, &h->at, h->given.memory);
+        status = tb_gpu_reserve(&h->device, &h->work, tb_gpu_program_scratch(&h->g), error);
+    }
+    if (status != TB_OK) {
+        release(h);
+        return status;
+    }
+    h->g.work = h->work.memory;
+    *context = h;
+    *numbers = &h->g;
+    return TB_OK;
+}
+
+/* ---- solving ---- */
+
+/* After a launch: whether the next one may begin with its factorization. */
+static tb_status end_solve(card_program *h, const tb_qp_result *result, tb_error *error)
+{
+    if (result->status == TB_FAILED_PRECONDITION)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "the Hessian with the equalities alone makes a singular system");
+    h->g.again = h->g.options.method == TB_QP_SCHURPA && result->status != TB_DIVERGED;
+    return TB_OK;
+}
+
+tb_status tb_gpu_program_run(void *context, tb_gpu_device *device, tb_qp_result *result,
+                             tb_error *error)
+{
+    card_program *h = context;
+    const tb_gpu_program now = h->g;
+    void *here = h->staging.memory;
+    h->g.again = 0; /* unless all goes well */
+    tb_status status = tb_gpu_check(device, tb_gpu_start_program(&now, device->stream),
+                                    "beginning the program", error);
+    if (status == TB_OK)
+        status = tb_gpu_check(device,
+                              cudaMemcpyAsync(here, now.result, sizeof *result,
+                                              cudaMemcpyDeviceToHost, device->stream),
+                              "fetching the solution", error);
+    if (status == TB_OK) status = tb_gpu_wait(device, "solving the program", error);
+    if (status != TB_OK) return status;
+    memcpy(result, here, sizeof *result);
+    return end_solve(h, result, error);
 }
 
 static void read_solution(const card_program *h, uint8_t *active, double *x, double *lambda)
@@ -295,12 +370,9 @@ tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, 
     if (status == TB_OK) status = tb_gpu_wait(&h->device, "solving the program", error);
     if (status != TB_OK) return status;
     memcpy(result, here + h->at.result, sizeof *result);
-    if (result->status == TB_FAILED_PRECONDITION)
-        return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "the Hessian with the equalities alone makes a singular system");
-    read_solution(h, active, x, lambda);
-    h->g.again = h->g.options.method == TB_QP_SCHURPA && result->status != TB_DIVERGED;
-    return TB_OK;
+    status = end_solve(h, result, error);
+    if (status == TB_OK) read_solution(h, active, x, lambda);
+    return status;
 }
 
 void tb_gpu_program_forget(void *context)

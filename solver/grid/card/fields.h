@@ -9,6 +9,8 @@
 #include "grid/nodes/motion.h"
 #include "grid/nodes/sweeps.h"
 #include "grid/nodes/touch.h"
+#include "tribo_qp.h"
+#include "tribo_soft.h"
 
 typedef struct tb_soft_card_body {
     tb_soft_solid shape; /* at the start */
@@ -39,6 +41,8 @@ typedef enum tb_soft_card_part {
     TB_SOFT_CARD_SEARCH,    /* cells in contact */
     TB_SOFT_CARD_HESSIAN,   /* H of one of the two programs, of cells that the last search found */
     TB_SOFT_CARD_SWEEP,     /* sweeps over single contacts */
+    TB_SOFT_CARD_CONTACT,   /* search, programs and velocities of a substep */
+    TB_SOFT_CARD_RECALL,    /* the contacts of the last CONTACT to the host */
     TB_SOFT_CARD_PUSH,      /* velocities of nodes that contact impulses have changed */
     TB_SOFT_CARD_KEEP,      /* a copy of the fields, on the card */
     TB_SOFT_CARD_UNDO       /* the fields of the copy; then as MEASURE */
@@ -71,6 +75,7 @@ typedef struct tb_soft_card_obstacle {
     int32_t rigid;       /* number of the rigid body, from 0 */
     double root[36];     /* L, and its centre of mass: grid/partners.c */
     tb_vec3 centre;
+    double velocity[3]; /* m/s, of a wall */
 } tb_soft_card_obstacle;
 
 /* A cell in contact, and its corners' nodes in a and in b. */
@@ -102,6 +107,26 @@ typedef struct tb_soft_card_hessian {
     int64_t stride;
 } tb_soft_card_hessian;
 
+/* The contacts of a substep without rigid bodies, from the search to the new velocities. */
+typedef struct tb_soft_card_contacts {
+    tb_soft_card_search search;    /* pairs, obstacles and cells */
+    const tb_soft_contact *before; /* of the last substep */
+    int32_t befores;               /* -1: the card has them */
+    const double *push_rate;       /* bodies, 1/s: tb_soft_push_rate */
+    double dt, least_spacing;      /* s, m */
+    double most_pushed;            /* J */
+    double friction, tolerance;    /* tb_soft_options */
+    int32_t most_projections;
+    tb_soft_first_sets sets;
+    const tb_qp_options *programs;
+    void **rooms; /* 2: tb_qp_card_program */
+    /* out */
+    bool solved;            /* false: nothing has changed, and the processor solves the programs */
+    int32_t count;          /* contacts, which the card remembers */
+    double external[3];     /* N s, on bodies without clamps */
+    tb_soft_certificate *c; /* is worsened */
+} tb_soft_card_contacts;
+
 /* A node's new velocity. */
 typedef struct tb_soft_card_push {
     int32_t body, node;
@@ -116,8 +141,10 @@ typedef struct tb_soft_card_call {
     tb_soft_field *fields;          /* bodies, of the host; of BRING and FETCH */
     tb_soft_card_outcome *outcomes; /* bodies; of BRING, MEASURE, FORCES, TRANSPORT and UNDO */
     double *impulses; /* clamps x 6, of FORCES: impulse that a follower's rigid body gets, moment */
-    tb_soft_card_search *search;   /* of SEARCH */
-    tb_soft_card_hessian *hessian; /* of HESSIAN */
+    tb_soft_card_search *search;     /* of SEARCH */
+    tb_soft_card_hessian *hessian;   /* of HESSIAN */
+    tb_soft_card_contacts *contacts; /* of CONTACT */
+    tb_soft_contact *recalled;       /* of RECALL: as many as CONTACT said */
     /* of SWEEP: arrays of the host, shares of nodes alone; the contacts come back */
     tb_soft_sweeps *sweeps;
     const tb_soft_card_push *push;

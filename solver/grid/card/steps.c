@@ -1,12 +1,14 @@
 /* The processor's side of a world on a card: which part of a substep the card makes, and which copy of the
- * fields is the present one. Contacts are found on the card and come with the nodes at their corners;
- * their programs are set up here, and the changed velocities go back. */
+ * fields is the present one. Contacts of scenes without rigid bodies are found and solved on the card. Else
+ * they come with the nodes at their corners, their programs are set up here, and the changed velocities go
+ * back. */
 #include "grid/card/steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "grid/grid_internal.h"
+#include "grid/nodes/projections.h"
 
 tb_status tb_soft_card_open(tb_soft_world *w, tb_error *error)
 {
@@ -56,6 +58,7 @@ void tb_soft_card_forget(tb_soft_world *w)
 {
     if (w->card == NULL) return;
     w->card->brought = w->card->stale = false;
+    w->card->contacts_there = w->card->contacts_stale = false;
 }
 
 /* ---- calls ---- */
@@ -91,7 +94,8 @@ tb_status tb_soft_card_bring(tb_soft_world *w, tb_error *error)
 tb_status tb_soft_card_fetch(tb_soft_world *w, tb_error *error)
 {
     if (w->card == NULL || !w->card->stale) return TB_OK;
-    const tb_status status = make_part(w, TB_SOFT_CARD_FETCH, error);
+    tb_status status = tb_soft_card_fetch_contacts(w, error);
+    if (status == TB_OK) status = make_part(w, TB_SOFT_CARD_FETCH, error);
     w->card->stale = status != TB_OK;
     w->failed = w->failed || status != TB_OK;
     return status;
@@ -99,7 +103,8 @@ tb_status tb_soft_card_fetch(tb_soft_world *w, tb_error *error)
 
 tb_status tb_soft_card_keep(tb_soft_world *w, tb_error *error)
 {
-    const tb_status status = tb_soft_card_bring(w, error);
+    tb_status status = tb_soft_card_bring(w, error);
+    if (status == TB_OK) status = tb_soft_card_fetch_contacts(w, error);
     return status == TB_OK ? make_part(w, TB_SOFT_CARD_KEEP, error) : status;
 }
 
@@ -107,6 +112,7 @@ tb_status tb_soft_card_undo(tb_soft_world *w, tb_error *error)
 {
     const tb_status status = make_part(w, TB_SOFT_CARD_UNDO, error);
     w->card->brought = w->card->stale = true;
+    w->card->contacts_there = w->card->contacts_stale = false; /* the caller has put them back */
     w->card->measured = status == TB_OK;
     return status;
 }
@@ -174,6 +180,7 @@ static tb_status list_obstacles(tb_soft_world *w, tb_soft_card_search *s, tb_err
     for (int32_t i = 0; i < count; i++) {
         o[i].solid = w->now[i];
         o[i].rigid = w->scene.obstacles[i].rigid - 1;
+        memcpy(o[i].velocity, w->scene.obstacles[i].velocity, sizeof o[i].velocity);
         if (o[i].rigid < 0) continue;
         const tb_soft_rigid *r = w->rigid + o[i].rigid;
         o[i].moves = r->moves;
@@ -234,6 +241,69 @@ tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contact
     w->card->places = places;
     w->card->number_of_places = s.count;
     *count = s.count;
+    return TB_OK;
+}
+
+tb_status tb_soft_card_fetch_contacts(tb_soft_world *w, tb_error *error)
+{
+    tb_soft_card *card = w->card;
+    if (card == NULL || !card->contacts_stale) return TB_OK;
+    tb_soft_card_call call = begin_call(w, TB_SOFT_CARD_RECALL);
+    tb_arena_reset(&w->history);
+    w->contacts = call.recalled =
+        TB_ARENA_ARRAY(&w->history, tb_soft_contact, w->number_of_contacts);
+    if (w->contacts == NULL) return tb_fail_memory(error, 0, "contacts of a substep");
+    const tb_status status = make(w, &call, error);
+    card->contacts_stale = status != TB_OK;
+    return status;
+}
+
+/* Whether the card takes the contacts of a substep as a whole. */
+static bool takes_contacts(const tb_soft_world *w)
+{
+    const tb_soft_options *o = &w->scene.options;
+    return w->number_of_rigid == 0 && o->programs == TB_BACKEND_GPU && o->contact != TB_SOFT_NEWTON;
+}
+
+tb_status tb_soft_card_solve_contacts(tb_soft_world *w, double dt, tb_soft_certificate *c,
+                                      bool *solved, tb_error *error)
+{
+    const tb_soft_options *o = &w->scene.options;
+    const double *h = w->scene.lattice.spacing;
+    double rates[TB_SOFT_MOST_BODIES];
+    tb_soft_certificate worse = *c;
+    tb_soft_card *card = w->card;
+    tb_soft_card_call call = begin_call(w, TB_SOFT_CARD_CONTACT);
+    *solved = false;
+    if (!takes_contacts(w)) return tb_soft_card_fetch_contacts(w, error);
+    const tb_qp_options programs = tb_soft_program_options(w);
+    tb_soft_card_contacts s = {.before = w->contacts,
+                               .befores = card->contacts_there ? -1 : w->number_of_contacts,
+                               .push_rate = rates,
+                               .dt = dt,
+                               .least_spacing = tb_min(h[0], tb_min(h[1], h[2])),
+                               .most_pushed = TB_SOFT_MOST_PUSHED_ENERGY * w->energy,
+                               .friction = o->friction,
+                               .tolerance = o->tolerance,
+                               .most_projections = o->most_projections,
+                               .sets = o->first_sets,
+                               .programs = &programs,
+                               .rooms = card->rooms,
+                               .c = &worse};
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++)
+        rates[b] = tb_soft_push_rate(w->fields[b].stiffness, w->scene.bodies[b].material.density,
+                                     s.least_spacing);
+    tb_status status = list_pairs(w, &s.search, error);
+    if (status == TB_OK) status = list_obstacles(w, &s.search, error);
+    call.contacts = &s;
+    if (status == TB_OK) status = make(w, &call, error);
+    if (status != TB_OK) return status;
+    *solved = s.solved;
+    if (!s.solved) return tb_soft_card_fetch_contacts(w, error);
+    *c = worse;
+    for (int a = 0; a < 3; a++) w->external[a] += s.external[a];
+    w->number_of_contacts = s.count;
+    card->contacts_there = card->contacts_stale = true;
     return TB_OK;
 }
 

@@ -26,6 +26,8 @@ typedef struct tb_soft_card {
     bool brought;   /* the card has the present fields */
     bool stale;     /* the host has not */
     bool measured;  /* the outcomes are those of the present fields */
+    /* the contacts of the last substep: the card has them; the host has not */
+    bool contacts_there, contacts_stale;
 } tb_soft_card;
 
 /* Opens the world's card, if its options ask for one and the backend takes soft bodies. */
@@ -43,6 +45,13 @@ tb_status tb_soft_card_undo(tb_soft_world *w, tb_error *error);
 tb_status tb_soft_card_do(tb_soft_world *w, tb_soft_card_part part, double dt, tb_error *error);
 /* After FORCES: the rigid bodies of a body's clamps get the impulses of the held nodes. */
 void tb_soft_card_receive(tb_soft_world *w, int32_t body);
+/* The contacts of a substep from their search to the new velocities, all on the card; *solved is false where the
+ * processor has to solve the programs: rigid bodies take part, the exact cone is asked for, programs are the
+ * processor's, or the card does not take or solve one. Nothing has changed then. */
+tb_status tb_soft_card_solve_contacts(tb_soft_world *w, double dt, tb_soft_certificate *c,
+                                      bool *solved, tb_error *error);
+/* The contacts of the last substep to the host, if it has not got them. */
+tb_status tb_soft_card_fetch_contacts(tb_soft_world *w, tb_error *error);
 /* tb_soft_find_contacts on the card. Also sets masses, velocities and held nodes of the host's fields at
  * the corners of the cells in contact. */
 tb_status tb_soft_card_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,

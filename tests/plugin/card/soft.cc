@@ -9,6 +9,7 @@ static cudaError_t launch_played(const void *kernel, void **arguments, dim3 bloc
 
 #include "../../../solver/gpu/grid/contacts.cu"
 #include "../../../solver/gpu/grid/fields.cu"
+#include "../../../solver/gpu/grid/impulses.cu"
 
 #ifndef TB_SINGLE
 typedef void soft_function(const tb_gpu_soft argument);

@@ -42,6 +42,21 @@ static const char MESH[] =
     "<body name=\"b\" material=\"m\" type=\"mesh\" mesh=\"t\" "
     "velocity=\"0.3 0 0\" angular=\"0 2 1\"/></soft>";
 
+/* Cells with contacts of several pairs, moving walls and held nodes: the block sits in a corner and under another
+ * one that a clamp pushes down; overlaps are pushed apart. */
+static const char CROWD[] =
+    "<soft model=\"s\"><option timestep=\"0.001\" gravity=\"4 1 -8\" friction=\"0.4\"/>"
+    "<grid lower=\"-0.9 -0.9 -0.75\" upper=\"0.9 0.9 1.2\" spacing=\"0.15\"/>"
+    "<material name=\"m\" density=\"1000\" young=\"1e5\" poisson=\"0.3\" damping=\"0.02\"/>"
+    "<body name=\"low\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.16\" pos=\"0 0 0.15\"/>"
+    "<body name=\"high\" material=\"m\" type=\"box\" size=\"0.16 0.2 0.12\" pos=\"0.05 0 0.42\" "
+    "velocity=\"0 0 -0.5\"/>"
+    "<clamp body=\"high\" lower=\"-1 -1 0.5\" upper=\"1 1 2\" velocity=\"0.1 0 -0.2\"/>"
+    "<wall name=\"floor\" type=\"plane\"/>"
+    "<wall name=\"side\" type=\"box\" size=\"0.2 0.5 0.5\" pos=\"0.49 0 0.2\" velocity=\"-0.1 0 "
+    "0.05\"/>"
+    "</soft>";
+
 static int32_t steps_of(int32_t played)
 {
     const char *asked = getenv("TRIBO_TEST_SOFT_STEPS");
@@ -248,6 +263,91 @@ START_TEST(programs_are_made_and_solved_on_the_card)
 }
 END_TEST
 
+/* Contacts and programs wholly on the card, beside fields and contacts of the processor whose programs a card
+ * solves: the same bytes, also from first sets that need more iterations, and after the way to the host
+ * and back. */
+static void solve_on_card(const char *text, tb_soft_first_sets sets, tb_soft_contact_method method,
+                          int32_t steps, int32_t contacts)
+{
+    const tb_soft_load_options options = {.threads = 1,
+                                          .choose_contact = true,
+                                          .contact = method,
+                                          .backend = TB_BACKEND_GPU,
+                                          .first_sets = sets};
+    (void)card_is_played();
+    tb_soft_world *here = load(text, TB_BACKEND_CPU), *there;
+    tb_soft_certificate c, d;
+    here->scene.options.programs = TB_BACKEND_GPU;
+    here->scene.options.first_sets = sets;
+    here->scene.options.contact = method;
+    TEST_OK(tb_soft_world_load(text, strlen(text), "text", &options, &there, &error), &error);
+    for (int32_t i = 0; i < steps; i++) {
+        TEST_OK(tb_soft_step(here, 1, &c, &error), &error);
+        TEST_OK(tb_soft_step(there, 1, &d, &error), &error);
+        ck_assert(there->card->contacts_there && there->card->contacts_stale);
+        ck_assert_int_ge(d.contacts, contacts);
+        ck_assert_mem_eq(&c, &d, offsetof(tb_soft_certificate, normal));
+        ck_assert_int_eq(c.normal.iterations, d.normal.iterations);
+        ck_assert_int_eq(c.tangential.iterations, d.tangential.iterations);
+        ck_assert_int_eq(c.tangential.warm, d.tangential.warm);
+        ck_assert_int_eq(c.normal.active, d.normal.active);
+        ck_assert_int_eq(c.tangential.free_variables, d.tangential.free_variables);
+        ck_assert_int_eq(c.normal.half_bandwidth, d.normal.half_bandwidth);
+        ck_assert_int_eq(c.tangential.half_bandwidth, d.tangential.half_bandwidth);
+        ck_assert(memcmp(&c.cone_error, &d.cone_error, sizeof c.cone_error) == 0);
+        ck_assert(memcmp(&c.penetration, &d.penetration, sizeof c.penetration) == 0);
+        ck_assert_double_eq(c.bytes, d.bytes);
+        if (i % 2 == 1) same_bytes(here, there);
+    }
+    ck_assert_int_gt(d.tangential.solves, 0);
+    same_bytes(here, there);
+    tb_soft_world_destroy(here);
+    tb_soft_world_destroy(there);
+}
+
+START_TEST(contacts_stay_on_the_card_with_the_processors_bytes)
+{
+    solve_on_card(TOUCHING, TB_SOFT_SETS_SWEPT, TB_SOFT_SCHURPA, steps_of(1), 8);
+    solve_on_card(CROWD, TB_SOFT_SETS_SWEPT, TB_SOFT_SCHURPA, steps_of(3), 12);
+}
+END_TEST
+
+START_TEST(contacts_from_other_first_sets_have_the_processors_bytes)
+{
+    solve_on_card(CROWD, TB_SOFT_SETS_RECALLED, TB_SOFT_DIRECT, steps_of(2), 12);
+    solve_on_card(CROWD, TB_SOFT_SETS_EMPTY, TB_SOFT_SCHURPA, steps_of(1), 12);
+}
+END_TEST
+
+/* The card has no memory for a substep's contacts, and then it has. */
+START_TEST(contacts_that_find_no_memory_on_the_card_are_the_processors)
+{
+    if (!card_is_played()) return; /* a real card has room */
+    tb_soft_world *here = load(TOUCHING, TB_BACKEND_CPU), *there = load(TOUCHING, TB_BACKEND_GPU);
+    tb_soft_certificate c, d;
+    TEST_OK(tb_soft_step(here, 2, NULL, &error), &error);
+    TEST_OK(tb_soft_step(there, 2, NULL, &error), &error); /* memory for found cells */
+    there->scene.options.programs = TB_BACKEND_GPU;
+    ck_assert_int_eq(setenv("TRIBO_TEST_CARD_MEMORY", "1", 1), 0);
+    TEST_OK(tb_soft_step(here, 1, &c, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, &d, &error), &error);
+    ck_assert_int_eq(unsetenv("TRIBO_TEST_CARD_MEMORY"), 0);
+    ck_assert(!there->card->contacts_there && !there->card->contacts_stale);
+    ck_assert_int_ge(d.normal.fallbacks, 1);
+    ck_assert_int_ge(d.tangential.fallbacks, 1);
+    ck_assert_int_eq(d.normal.solves, c.normal.solves);
+    same_bytes(here, there);
+    here->scene.options.programs = TB_BACKEND_GPU;
+    TEST_OK(tb_soft_step(here, 1, NULL, &error), &error);
+    TEST_OK(tb_soft_step(there, 1, &d, &error), &error);
+    ck_assert(there->card->contacts_there);
+    ck_assert_int_eq(d.normal.fallbacks + d.tangential.fallbacks, 0);
+    same_bytes(here, there);
+    tb_soft_world_destroy(here);
+    tb_soft_world_destroy(there);
+}
+END_TEST
+
 START_TEST(a_grid_larger_than_the_card_is_refused)
 {
     static const char large[] =
@@ -267,6 +367,9 @@ TEST_MAIN(a_cylinder_in_flight_has_the_processors_bytes, moving_clamps_have_the_
           bodies_in_contact_have_the_processors_bytes, a_mesh_has_the_processors_bytes,
           fields_stay_on_the_card_until_they_are_wanted, a_step_on_the_card_is_undone,
           programs_are_made_and_solved_on_the_card,
+          contacts_stay_on_the_card_with_the_processors_bytes,
+          contacts_from_other_first_sets_have_the_processors_bytes,
+          contacts_that_find_no_memory_on_the_card_are_the_processors,
           the_processor_solves_programs_that_a_card_does_not_take,
           the_processor_solves_programs_that_do_not_converge_on_a_card,
           a_grid_larger_than_the_card_is_refused)
