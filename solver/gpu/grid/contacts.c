@@ -198,10 +198,13 @@ tb_status tb_gpu_soft_sweep(tb_gpu_soft_world *c, tb_soft_sweeps *s, tb_error *e
     const size_t colours = ((size_t)s->number_of_colours + 1) * sizeof *s->colours;
     const size_t change = 3 * (size_t)s->places * sizeof *s->change;
     char *memory;
+    /* the place where blocks meet comes first: it is aligned as the memory is */
     tb_status status = tb_gpu_reserve(
-        &c->device, &c->swept, contacts + shares + change + colours + sizeof(int32_t), error);
+        &c->device, &c->swept,
+        TB_GPU_SOFT_MEETING + contacts + shares + change + colours + sizeof(int32_t), error);
     if (status != TB_OK) return status;
-    memory = c->swept.memory;
+    g.contacts.meeting = c->swept.memory;
+    memory = (char *)c->swept.memory + TB_GPU_SOFT_MEETING;
     *to = *s;
     to->contacts = (tb_soft_swept *)memory;
     to->shares = (tb_soft_share *)(memory + contacts);
@@ -213,7 +216,8 @@ tb_status tb_gpu_soft_sweep(tb_gpu_soft_world *c, tb_soft_sweeps *s, tb_error *e
     if (status == TB_OK) status = tb_gpu_soft_upload(c, to->change, s->change, change, error);
     if (status == TB_OK) status = tb_gpu_soft_upload(c, to->colours, s->colours, colours, error);
     if (status == TB_OK)
-        status = tb_gpu_check(&c->device, tb_gpu_soft_sweep_contacts(&g, c->device.stream),
+        status = tb_gpu_check(&c->device,
+                              tb_gpu_soft_sweep_contacts(&g, c->processors, c->device.stream),
                               "sweeping over contacts", error);
     if (status == TB_OK)
         status = tb_gpu_soft_download(c, s->contacts, to->contacts, contacts, error);

@@ -196,47 +196,6 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     }
 }
 
-/* ---- sweeps ---- */
-
-/* One block, a contact of the present colour a lane: sweeps are many and short, and a colour has to wait
- * for the one before. */
-extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
-    tb_gpu_soft_sweep_all(const __grid_constant__ tb_gpu_soft g)
-{
-    const tb_soft_sweeps *s = &g.contacts.sweeps;
-    volatile int32_t *changed = g.contacts.changed;
-    const int32_t colours =
-        g.contacts.colours_there != NULL ? *g.contacts.colours_there : s->number_of_colours;
-    if (g.contacts.wanted != NULL && *g.contacts.wanted == 0) return;
-    if (threadIdx.x == 0) *changed = -1;
-    for (int32_t c = 0; c < colours; c++) {
-        for (int32_t i = s->colours[c] + (int32_t)threadIdx.x; i < s->colours[c + 1];
-             i += TB_GPU_SOFT_THREADS)
-            tb_soft_sweep_begin(s, s->contacts + i);
-        __syncthreads();
-    }
-    for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++) {
-        bool changes = false;
-        for (int32_t c = 0; c < colours; c++) {
-            for (int32_t i = s->colours[c] + (int32_t)threadIdx.x; i < s->colours[c + 1];
-                 i += TB_GPU_SOFT_THREADS)
-                changes |= tb_soft_sweep_visit(s, s->contacts + i);
-            if (changes) *changed = n;
-            __syncthreads();
-        }
-        settled = n - *changed;
-        __syncthreads(); /* all have read it before the next sweep writes it */
-    }
-}
-
-extern "C" cudaError_t tb_gpu_soft_sweep_contacts(const tb_gpu_soft *soft, cudaStream_t stream)
-{
-    tb_gpu_soft g = *soft;
-    void *arguments[] = {&g};
-    return cudaLaunchKernel((const void *)tb_gpu_soft_sweep_all, dim3(1),
-                            dim3((unsigned)TB_GPU_SOFT_THREADS), arguments, 0, stream);
-}
-
 static cudaError_t launch_cells(const tb_gpu_soft *soft, const void *kernel, int64_t cells,
                                 int32_t processors, cudaStream_t stream)
 {

@@ -12,6 +12,7 @@
 #include "tribo_qp.h"
 
 enum { TB_GPU_SOFT_THREADS = 256, TB_GPU_SOFT_BLOCKS = 4 /* of a processor */ };
+enum { TB_GPU_SOFT_MEETING = 128 /* bytes */ };
 
 /* Fields that a pass of extrapolation extends. */
 enum { TB_GPU_SOFT_X = 1, TB_GPU_SOFT_V = 2 };
@@ -155,6 +156,7 @@ typedef struct tb_gpu_soft_contacts {
     const tb_soft_card_push *push;
     tb_soft_sweeps sweeps;
     int32_t *changed; /* number of the last sweep that has changed a working set */
+    void *meeting;    /* of its blocks: qp/grid.h */
     const int32_t *colours_there,
         *wanted; /* number of colours; 0: no sweep. NULL: those of `sweeps`; sweep */
     tb_gpu_soft_projections p;
@@ -244,7 +246,8 @@ cudaError_t tb_gpu_soft_measure(const tb_gpu_soft *soft, int32_t processors, cud
 cudaError_t tb_gpu_soft_search(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_link(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
 cudaError_t tb_gpu_soft_hessian(const tb_gpu_soft *soft, int32_t processors, cudaStream_t stream);
-cudaError_t tb_gpu_soft_sweep_contacts(const tb_gpu_soft *soft, cudaStream_t stream);
+cudaError_t tb_gpu_soft_sweep_contacts(const tb_gpu_soft *soft, int32_t processors,
+                                       cudaStream_t stream);
 /* One stage of the projections. */
 cudaError_t tb_gpu_soft_project(const tb_gpu_soft *soft, tb_gpu_soft_stage stage,
                                 int32_t processors, cudaStream_t stream);

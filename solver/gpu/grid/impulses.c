@@ -70,6 +70,8 @@ static size_t lay_out(run *r, char *memory)
     sweeps->change = take(memory, &used, 3 * places, sizeof *sweeps->change);
     sweeps->colours = take(memory, &used, colours, sizeof *sweeps->colours);
     r->g.contacts.changed = take(memory, &used, 1, sizeof *r->g.contacts.changed);
+    r->g.contacts.meeting = take(memory, &used, TB_GPU_SOFT_MEETING, 1);
+    sweeps->number_of_contacts = p->found;
     return used;
 }
 
@@ -147,7 +149,8 @@ static tb_status sweep(run *r)
     const size_t places = PLACES * (size_t)r->g.contacts.p.found;
     const tb_status status = set(r, s->change, 0, 3 * places * sizeof *s->change);
     if (status != TB_OK) return status;
-    return tb_gpu_check(&r->c->device, tb_gpu_soft_sweep_contacts(&r->g, r->c->device.stream),
+    return tb_gpu_check(&r->c->device,
+                        tb_gpu_soft_sweep_contacts(&r->g, r->c->processors, r->c->device.stream),
                         "sweeping over contacts", r->error);
 }
 

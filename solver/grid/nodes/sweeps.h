@@ -40,21 +40,40 @@ typedef struct tb_soft_sweeps {
     double friction;
 } tb_soft_sweeps;
 
+/* ---- a share ---- */
+
+/* The share's part in the relative velocity of its contact, world axes; v: velocity of its place by all impulses. */
+TB_FN void tb_soft_share_velocity(const tb_soft_share *x, const double v[3], double velocity[3])
+{
+    for (int k = 0; k < 3; k++) {
+        velocity[k] = x->weight * v[k];
+        if (x->map != NULL)
+            velocity[k] = x->map[k] * v[0] + x->map[3 + k] * v[1] + x->map[6 + k] * v[2];
+    }
+}
+
+/* Change of the place's velocity by an impulse (N s, world axes) of the contact. */
+TB_FN void tb_soft_share_change(const tb_soft_share *x, const double impulse[3], double change[3])
+{
+    for (int k = 0; k < 3; k++) {
+        change[k] = x->inverse_mass * x->weight * impulse[k];
+        if (x->map != NULL)
+            change[k] =
+                x->inverse_mass * (x->map[3 * k] * impulse[0] + x->map[3 * k + 1] * impulse[1] +
+                                   x->map[3 * k + 2] * impulse[2]);
+    }
+}
+
+/* ---- all shares of a contact ---- */
+
 /* Changes velocities by an impulse (N s, world axes) of a contact. */
 TB_FN void tb_soft_sweep_push(const tb_soft_sweeps *s, const tb_soft_swept *c,
                               const double impulse[3])
 {
     for (int32_t i = c->first; i < c->last; i++) {
-        const tb_soft_share *x = s->shares + i;
-        double *v = s->change + 3 * (int64_t)x->place;
-        for (int k = 0; k < 3; k++) {
-            if (x->map == NULL)
-                v[k] += x->inverse_mass * x->weight * impulse[k];
-            else
-                v[k] +=
-                    x->inverse_mass * (x->map[3 * k] * impulse[0] + x->map[3 * k + 1] * impulse[1] +
-                                       x->map[3 * k + 2] * impulse[2]);
-        }
+        double *v = s->change + 3 * (int64_t)s->shares[i].place, change[3];
+        tb_soft_share_change(s->shares + i, impulse, change);
+        for (int k = 0; k < 3; k++) v[k] += change[k];
     }
 }
 
@@ -64,21 +83,14 @@ TB_FN void tb_soft_sweep_velocity(const tb_soft_sweeps *s, const tb_soft_swept *
 {
     for (int k = 0; k < 3; k++) velocity[k] = 0;
     for (int32_t i = c->first; i < c->last; i++) {
-        const tb_soft_share *x = s->shares + i;
-        const double *v = s->change + 3 * (int64_t)x->place;
-        for (int k = 0; k < 3; k++) {
-            if (x->map == NULL)
-                velocity[k] += x->weight * v[k];
-            else
-                velocity[k] += x->map[k] * v[0] + x->map[3 + k] * v[1] + x->map[6 + k] * v[2];
-        }
+        double part[3];
+        tb_soft_share_velocity(s->shares + i, s->change + 3 * (int64_t)s->shares[i].place, part);
+        for (int k = 0; k < 3; k++) velocity[k] += part[k];
     }
 }
 
-/* Before the first sweep: the contact's mobility, and velocities by the impulses that it begins with. */
-TB_FN void tb_soft_sweep_begin(const tb_soft_sweeps *s, tb_soft_swept *c)
+TB_FN void tb_soft_sweep_mobility(const tb_soft_sweeps *s, tb_soft_swept *c)
 {
-    double impulse[3];
     for (int k = 0; k < 9; k++) c->mobility[k] = 0;
     for (int32_t i = c->first; i < c->last; i++) {
         const tb_soft_share *x = s->shares + i;
@@ -87,10 +99,16 @@ TB_FN void tb_soft_sweep_begin(const tb_soft_sweeps *s, tb_soft_swept *c)
         for (int k = 0; k < 9; k++)
             c->mobility[k] += x->inverse_mass * tb_soft_dot(row[k / 3], row[k % 3]);
     }
+}
+
+/* ---- one contact ---- */
+
+/* The impulse that the contact begins with, N s, world axes. */
+TB_FN void tb_soft_sweep_first(const tb_soft_swept *c, double impulse[3])
+{
     for (int k = 0; k < 3; k++)
         impulse[k] = c->alpha * c->direction[0][k] + c->beta[0] * c->direction[1][k] +
                      c->beta[1] * c->direction[2][k];
-    tb_soft_sweep_push(s, c, impulse);
 }
 
 /* Minimizes in (b1 + b2) or (b1 - b2), by the sign, between -most and most. Changes b and the relative
@@ -120,26 +138,26 @@ TB_FN uint32_t tb_soft_sweep_active(const tb_soft_swept *c, double friction)
 }
 
 /* Minimizes in the impulses of one contact: the normal impulse, then b1 + b2 and b1 - b2, in which the four
- * facets are bounds. Whether its working set changes. */
-TB_FN bool tb_soft_sweep_visit(const tb_soft_sweeps *s, tb_soft_swept *c)
+ * facets are bounds. world: its relative velocity by all impulses; impulse: the change, both in world axes.
+ * Whether the contact's working set changes. */
+TB_FN bool tb_soft_sweep_improve(tb_soft_swept *c, double friction, const double world[3],
+                                 double impulse[3])
 {
     const double *d = c->mobility;
     const double alpha = c->alpha, beta[2] = {c->beta[0], c->beta[1]};
-    double world[3], u[3], impulse[3];
-    tb_soft_sweep_velocity(s, c, world);
+    double u[3];
     for (int k = 0; k < 3; k++) u[k] = tb_soft_dot(c->direction[k], world) + c->base[k];
     c->alpha = tb_max(alpha - (u[0] + c->gap_velocity) / d[0], 0.0);
     for (int k = 0; k < 3; k++) u[k] += d[3 * k] * (c->alpha - alpha);
-    const double most = s->friction * c->alpha;
+    const double most = friction * c->alpha;
     tb_soft_sweep_slide(d, 1, most, c->beta, u);
     tb_soft_sweep_slide(d, -1, most, c->beta, u);
     for (int k = 0; k < 3; k++)
         impulse[k] = (c->alpha - alpha) * c->direction[0][k] +
                      (c->beta[0] - beta[0]) * c->direction[1][k] +
                      (c->beta[1] - beta[1]) * c->direction[2][k];
-    tb_soft_sweep_push(s, c, impulse);
     const uint32_t before = c->active;
-    c->active = tb_soft_sweep_active(c, s->friction);
+    c->active = tb_soft_sweep_active(c, friction);
     return c->active != before;
 }
 

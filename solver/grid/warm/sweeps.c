@@ -76,11 +76,21 @@ static tb_status list_contacts(tb_soft_world *w, const tb_soft_links *l, const d
 
 static void sweep(const tb_soft_sweeps *s)
 {
-    for (int32_t i = 0; i < s->number_of_contacts; i++) tb_soft_sweep_begin(s, s->contacts + i);
+    double velocity[3], impulse[3];
+    for (int32_t i = 0; i < s->number_of_contacts; i++) {
+        tb_soft_swept *c = s->contacts + i;
+        tb_soft_sweep_mobility(s, c);
+        tb_soft_sweep_first(c, impulse);
+        tb_soft_sweep_push(s, c, impulse);
+    }
     for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++) {
         bool changes = false;
-        for (int32_t i = 0; i < s->number_of_contacts; i++)
-            changes |= tb_soft_sweep_visit(s, s->contacts + i);
+        for (int32_t i = 0; i < s->number_of_contacts; i++) {
+            tb_soft_swept *c = s->contacts + i;
+            tb_soft_sweep_velocity(s, c, velocity);
+            changes |= tb_soft_sweep_improve(c, s->friction, velocity, impulse);
+            tb_soft_sweep_push(s, c, impulse);
+        }
         settled = changes ? 0 : settled + 1;
     }
 }

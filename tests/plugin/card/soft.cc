@@ -7,9 +7,12 @@ static cudaError_t launch_played(const void *kernel, void **arguments, dim3 bloc
 #define cudaLaunchKernel(kernel, blocks, threads, arguments, memory, stream)                       \
     ((void)(stream), launch_played(kernel, arguments, blocks, threads, memory))
 
+#define cudaLaunchCooperativeKernel cudaLaunchKernel
+
 #include "../../../solver/gpu/grid/contacts.cu"
 #include "../../../solver/gpu/grid/fields.cu"
 #include "../../../solver/gpu/grid/impulses.cu"
+#include "../../../solver/gpu/grid/sweeps.cu"
 
 #ifndef TB_SINGLE
 typedef void soft_function(const tb_gpu_soft argument);

@@ -1,0 +1,116 @@
+/* Sweeps over the contacts of soft bodies on a GPU (nodes/sweeps.h), in one cooperative launch: all blocks meet after each
+ * colour. A group of lanes visits a contact, a share a lane, and adds the shares up in their order. Double only. */
+#ifndef TB_SINGLE
+#include "gpu/grid/fields.h"
+#include "gpu/qp/grid.h"
+
+enum {
+    SHARES = (int)TB_SOFT_MOST_ENTRIES,
+    GROUPS = (int)TB_GPU_SOFT_THREADS / SHARES,
+    /* of all colours: blocks are so few that they meet soon, and a colour of a flat contact has groups for all */
+    CONTACTS_OF_BLOCK = 2 * GROUPS
+};
+
+typedef struct sweep_memory {
+    double part[GROUPS][SHARES][3]; /* m/s: of the shares in the relative velocity of their contact */
+    double velocity[GROUPS][3];     /* m/s: their sums */
+} sweep_memory;
+
+/* A group's visit to contact i, or, in the first sweep, the impulse that the contact begins with; -1: none, beside
+ * a group of the warp that has one. Whether a working set changes. */
+TB_CARD bool visit(const tb_soft_sweeps *s, int32_t i, bool first, sweep_memory *m)
+{
+    const int group = (int)threadIdx.x / SHARES, lane = (int)threadIdx.x % SHARES;
+    const bool has = i >= 0;
+    tb_soft_swept own = s->contacts[has ? i : 0];
+    const bool shares = has && own.first + lane < own.last;
+    const tb_soft_share x = s->shares[shares ? own.first + lane : 0];
+    volatile double *at = s->change + 3 * (int64_t)x.place;
+    double v[3], impulse[3], change[3];
+    bool changes = false;
+    for (int k = 0; k < 3; k++) v[k] = shares ? at[k] : 0;
+    tb_soft_share_velocity(&x, v, m->part[group][lane]);
+    __syncwarp();
+    if (lane < 3) {
+        double sum = 0;
+        for (int32_t e = 0; e < own.last - own.first; e++) sum += m->part[group][e][lane];
+        m->velocity[group][lane] = sum;
+    }
+    __syncwarp();
+    if (first)
+        tb_soft_sweep_first(&own, impulse);
+    else
+        changes = tb_soft_sweep_improve(&own, s->friction, m->velocity[group], impulse);
+    tb_soft_share_change(&x, impulse, change);
+    for (int k = 0; k < 3 && shares; k++) at[k] = v[k] + change[k];
+    if (!has || first) return false;
+    if (lane == 0) {
+        tb_soft_swept *c = s->contacts + i;
+        c->alpha = own.alpha;
+        c->beta[0] = own.beta[0], c->beta[1] = own.beta[1];
+        c->active = own.active;
+    }
+    return changes;
+}
+
+/* All contacts of a colour. */
+TB_CARD bool visit_colour(const tb_soft_sweeps *s, int32_t colour, bool first, sweep_memory *m)
+{
+    const int32_t end = s->colours[colour + 1], groups = (int32_t)gridDim.x * GROUPS;
+    const int32_t own = (int32_t)blockIdx.x * GROUPS + (int32_t)threadIdx.x / SHARES;
+    bool changes = false;
+    for (int32_t from = s->colours[colour]; from < end; from += groups)
+        changes |= visit(s, from + own < end ? from + own : -1, first, m);
+    return changes;
+}
+
+extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
+    tb_gpu_soft_sweep_all(const __grid_constant__ tb_gpu_soft g)
+{
+#ifdef __CUDACC__
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+#endif
+    sweep_memory *m = (sweep_memory *)(void *)shared_bytes;
+    const tb_soft_sweeps *s = &g.contacts.sweeps;
+    meeting *place = (meeting *)(void *)g.contacts.meeting;
+    volatile int32_t *changed = g.contacts.changed;
+    const int blocks = (int)gridDim.x;
+    const int32_t colours =
+        g.contacts.colours_there != NULL ? *g.contacts.colours_there : s->number_of_colours;
+    if (g.contacts.wanted != NULL && *g.contacts.wanted == 0) return;
+    if (blockIdx.x == 0 && threadIdx.x == 0) *changed = -1;
+    for (int32_t i = (int32_t)(blockIdx.x * TB_GPU_SOFT_THREADS + threadIdx.x);
+         i < s->colours[colours]; i += (int32_t)(gridDim.x * TB_GPU_SOFT_THREADS))
+        tb_soft_sweep_mobility(s, s->contacts + i);
+    meet(place, blocks);
+    for (int32_t c = 0; c < colours; c++) {
+        if (s->colours[c] == s->colours[c + 1]) continue;
+        visit_colour(s, c, true, m);
+        meet(place, blocks);
+    }
+    /* a block that goes on writes a higher number, at which those that have not read it yet go on too */
+    for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++) {
+        for (int32_t c = 0; c < colours; c++) {
+            if (s->colours[c] == s->colours[c + 1]) continue;
+            if (visit_colour(s, c, false, m)) *changed = n;
+            meet(place, blocks);
+        }
+        settled = n - *changed;
+    }
+}
+
+extern "C" cudaError_t tb_gpu_soft_sweep_contacts(const tb_gpu_soft *soft, int32_t processors,
+                                                  cudaStream_t stream)
+{
+    tb_gpu_soft g = *soft;
+    void *arguments[] = {&g};
+    const int32_t wanted = g.contacts.sweeps.number_of_contacts / CONTACTS_OF_BLOCK + 1;
+    static_assert(sizeof(meeting) <= TB_GPU_SOFT_MEETING, "a place where blocks meet");
+    const cudaError_t result = cudaMemsetAsync(g.contacts.meeting, 0, sizeof(meeting), stream);
+    if (result != cudaSuccess) return result;
+    return cudaLaunchCooperativeKernel((const void *)tb_gpu_soft_sweep_all,
+                                       dim3((unsigned)(wanted < processors ? wanted : processors)),
+                                       dim3((unsigned)TB_GPU_SOFT_THREADS), arguments,
+                                       sizeof(sweep_memory), stream);
+}
+#endif
