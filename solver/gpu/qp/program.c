@@ -153,6 +153,18 @@ static void list_by_variable(const tb_qp_program *p, int32_t *first, int32_t *of
     first[0] = 0;
 }
 
+/* Memory for the parts. Gaps between them are copied with them, and sums read a few numbers behind a column of the
+ * hessian and drop them: new memory is cleared. */
+static tb_status reserve_given(card_program *h, tb_error *error)
+{
+    const size_t had = h->given.capacity;
+    const tb_status status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
+    if (status != TB_OK || h->given.capacity == had) return status;
+    return tb_gpu_check(&h->device,
+                        cudaMemsetAsync(h->given.memory, 0, h->given.capacity, h->device.stream),
+                        "bringing the program", error);
+}
+
 /* Parts that stay: memory, the hessian, the rows. */
 static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error *error)
 {
@@ -163,14 +175,8 @@ static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error 
     if (q->hessian != NULL) staging = TB_GPU_STAGING; /* a hessian goes there piece by piece */
     if (band * number_size(&h->g.options) > staging) staging = band * number_size(&h->g.options);
     if (h->at.hessian > staging) staging = h->at.hessian;
-    tb_status status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
+    tb_status status = reserve_given(h, error);
     if (status == TB_OK) status = tb_gpu_reserve_pinned(&h->device, &h->staging, staging, error);
-    /* the gaps between the parts come back with them */
-    if (status == TB_OK)
-        status = tb_gpu_check(&h->device,
-                              cudaMemsetAsync((char *)h->given.memory + h->at.active, 0,
-                                              h->at.value - h->at.active, h->device.stream),
-                              "bringing the program", error);
     if (status != TB_OK) return status;
     point_to(&h->g, &h->at, h->given.memory);
     const size_t work = single ? tb_gpu_program_scratch_f32(&h->g) : tb_gpu_program_scratch(&h->g);
@@ -286,7 +292,8 @@ tb_status tb_gpu_program_prepare(const tb_qp_card_program *q, const tb_qp_option
     tb_status status = begin_program(&q->program, q, options, &h, error);
     if (status != TB_OK) return status;
     h->at = find_places(&h->g);
-    status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
+    status = reserve_given(h, error);
+    if (status == TB_OK) status = tb_gpu_wait(&h->device, "clearing a program", error);
     if (status == TB_OK)
         status = tb_gpu_reserve_pinned(&h->device, &h->staging, h->at.hessian, error);
     if (status == TB_OK) {
