@@ -43,12 +43,12 @@ static const char MESH[] =
     "velocity=\"0.3 0 0\" angular=\"0 2 1\"/></soft>";
 
 /* Cells with contacts of several pairs, moving walls and held nodes: the block sits in a corner and under another
- * one that a clamp pushes down; overlaps are pushed apart. */
+ * one that a clamp pushes down; it overlaps the floor so far that the overlap is pushed apart more slowly. */
 static const char CROWD[] =
     "<soft model=\"s\"><option timestep=\"0.001\" gravity=\"4 1 -8\" friction=\"0.4\"/>"
     "<grid lower=\"-0.9 -0.9 -0.75\" upper=\"0.9 0.9 1.2\" spacing=\"0.15\"/>"
     "<material name=\"m\" density=\"1000\" young=\"1e5\" poisson=\"0.3\" damping=\"0.02\"/>"
-    "<body name=\"low\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.16\" pos=\"0 0 0.15\"/>"
+    "<body name=\"low\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.16\" pos=\"0 0 0.13\"/>"
     "<body name=\"high\" material=\"m\" type=\"box\" size=\"0.16 0.2 0.12\" pos=\"0.05 0 0.42\" "
     "velocity=\"0 0 -0.5\"/>"
     "<clamp body=\"high\" lower=\"-1 -1 0.5\" upper=\"1 1 2\" velocity=\"0.1 0 -0.2\"/>"
