@@ -94,7 +94,9 @@ static tb_status reserve_tasks(tb_gpu_batch *b, int32_t worlds, tb_error *error)
     if (moves != NULL) b->moves = moves;
     int32_t *pending = realloc(b->pending, n * sizeof *pending);
     if (pending != NULL) b->pending = pending;
-    if (tasks == NULL || moves == NULL || pending == NULL)
+    int64_t *models = realloc(b->tables.models, n * sizeof *models);
+    if (models != NULL) b->tables.models = models;
+    if (tasks == NULL || moves == NULL || pending == NULL || models == NULL)
         return tb_fail_memory(error, n * sizeof *tasks, "a batch");
     b->capacity = worlds;
     return TB_OK;

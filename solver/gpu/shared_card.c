@@ -34,6 +34,7 @@ static void close_card(tb_gpu_card *card)
     free(b->tasks);
     free(b->moves);
     free(b->pending);
+    free(b->tables.models);
     free(card);
 }
 

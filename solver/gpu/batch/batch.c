@@ -83,7 +83,33 @@ static tb_status reserve_arenas(piece *p, tb_error *error)
     const size_t most = (room + b->arenas.capacity) / 4 * 3;
     if (wanted > most) l->slots = (int32_t)(most / l->arena_size);
     if (l->slots < 1) l->slots = 1; /* and the card may refuse */
+    b->tables.slots = 0;
     return tb_gpu_reserve(&b->device, &b->arenas, (size_t)l->slots * l->arena_size, error);
+}
+
+/* Whether the arenas have the tables of all worlds of this launch. */
+static bool tables_stand(const piece *p)
+{
+    const tb_gpu_tables *tables = &p->batch->tables;
+    const tb_gpu_launch *l = &p->call.launch;
+    if (tables->slots < p->count || tables->arena_size != l->arena_size ||
+        memcmp(&tables->options, &l->options, sizeof l->options) != 0)
+        return false;
+    for (int32_t i = 0; i < p->count; i++)
+        if (tables->models[i] != task_of(p, i)->model->number) return false;
+    return true;
+}
+
+/* Remembers the tables of a launch that has ended and stepped all worlds at once. */
+static void keep_tables(piece *p)
+{
+    tb_gpu_tables *tables = &p->batch->tables;
+    const tb_gpu_launch *l = &p->call.launch;
+    if (l->alone != TB_GPU_ALONE_BY_WARP || l->slots < p->count) return;
+    for (int32_t i = 0; i < p->count; i++) tables->models[i] = task_of(p, i)->model->number;
+    memcpy(&tables->options, &l->options, sizeof l->options);
+    tables->arena_size = l->arena_size;
+    tables->slots = p->count;
 }
 
 /* Measures a piece for its launch: the most steps that a world has left, the largest arena and number
@@ -123,7 +149,10 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_status status = reserve_arenas(p, error);
     tb_gpu_choose_alone(&b->schedule, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
-    if (task_of(p, 0)->way == TB_GPU_BY_WARP) tb_gpu_choose_warp(l);
+    if (task_of(p, 0)->way == TB_GPU_BY_WARP) {
+        tb_gpu_choose_warp(l);
+        l->tables_stand = tables_stand(p);
+    }
     if (status == TB_OK && l->overlap > 0) {
         status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
         /* without side streams every world waits for the longest solve */
@@ -412,8 +441,10 @@ tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
     tb_status status = settle(&p, count, error);
     if (status == TB_OK) status = plan(&p, options, error);
     if (status == TB_OK) status = send(&p, error);
+    batch->tables.slots = 0; /* until this launch has ended */
     if (status == TB_OK) status = launch(&p, error);
     if (status == TB_OK) status = await_steps(&p, error);
+    if (status == TB_OK) keep_tables(&p);
     if (status == TB_OK) for_worlds(&p, unpack_world);
     batch->launches++;
     *taken = p.count;

@@ -38,6 +38,16 @@ typedef struct tb_gpu_task {
     size_t arena_needed;
 } tb_gpu_task;
 
+/* Tables of models that the last launch of the kernel of small worlds left in the arenas
+ * (small/warp_kernel.h). The next one makes them again only where the arenas, the options or the model of
+ * a slot have changed. */
+typedef struct tb_gpu_tables {
+    int32_t slots;   /* whose models are known; 0: there are no tables */
+    int64_t *models; /* by slot: number of the model (model_cache.h) */
+    size_t arena_size;
+    tb_step_options options;
+} tb_gpu_tables;
+
 typedef struct tb_gpu_batch {
     tb_gpu_device device; /* with the launches' stream */
     tb_gpu_device_copies *device_copies;
@@ -45,7 +55,7 @@ typedef struct tb_gpu_batch {
     tb_gpu_side_streams side_streams; /* of large calls */
     tb_gpu_task *tasks;
     tb_gpu_move *moves;
-    int32_t capacity;   /* tasks, moves */
+    int32_t capacity;   /* tasks, moves, models of tables */
     int32_t *pending;   /* capacity: tasks with steps left */
     int32_t threads;    /* that pack and unpack */
     int32_t processors; /* of the card */
@@ -53,6 +63,7 @@ typedef struct tb_gpu_batch {
     tb_backend_schedule schedule;
     tb_gpu_buffer staging, list; /* pinned */
     tb_gpu_buffer block, arenas; /* on the card */
+    tb_gpu_tables tables;        /* in the arenas */
     int64_t regrowths, launches, uploads;
     uint64_t copied_bytes;
     double copy_seconds, compute_seconds;

@@ -22,7 +22,8 @@ extern "C" cudaError_t KERNEL_SYMBOL(KERNEL_START)(const tb_gpu_launch *launch, 
     const unsigned blocks = (unsigned)((launch->slots + worlds - 1) / worlds);
     /* the blocks of a problem, behind the shared step */
     const size_t bytes = (size_t)worlds * shared_bytes_of_team(WARP_BYTES);
-    warp_prepare_kernel<<<blocks, TB_GPU_BLOCK_THREADS, bytes, stream>>>(*launch);
+    if (!launch->tables_stand)
+        warp_prepare_kernel<<<blocks, TB_GPU_BLOCK_THREADS, bytes, stream>>>(*launch);
     step_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), bytes, stream>>>(*launch);
     return cudaGetLastError();
 }

@@ -64,13 +64,14 @@ typedef struct tb_gpu_launch {
     int32_t lanes[TB_GPU_KERNELS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS; all
                                     alike where worlds go alone */
     int32_t solver;                /* tb_solver_number */
-    int32_t alone;   /* one kernel takes each world through all its steps; see above */
-    int32_t overlap; /* blocks of solves that others do not wait for; 0: they wait */
-    int32_t fast;    /* bytes of fast memory for a world's factor */
-    int32_t groups;  /* of worlds, 1 without overlap */
-    int32_t *counts; /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero */
-    int32_t *kinds;  /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
-    int32_t *order;  /* slots by kinds */
+    int32_t alone;     /* one kernel takes each world through all its steps; see above */
+    bool tables_stand; /* the arenas have the tables of small worlds (batch.h) */
+    int32_t overlap;   /* blocks of solves that others do not wait for; 0: they wait */
+    int32_t fast;      /* bytes of fast memory for a world's factor */
+    int32_t groups;    /* of worlds, 1 without overlap */
+    int32_t *counts;   /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero */
+    int32_t *kinds;    /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
+    int32_t *order;    /* slots by kinds */
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;

@@ -154,6 +154,7 @@ static tb_status put(tb_gpu_models *models, tb_gpu_device *device, const tb_mode
     tb_gpu_model *made = calloc(1, sizeof *made);
     if (made == NULL) return tb_fail_memory(error, sizeof *made, "a model");
     memcpy(made->sha256, source->sha256, sizeof made->sha256);
+    made->number = models->made++;
     made->contact_capacity = FIRST_CONTACTS;
     made->arena_size = FIRST_ARENA_BYTES;
     made->origin = origin;

@@ -9,6 +9,7 @@
 /* One model on the card, and the capacities that its worlds need. */
 typedef struct tb_gpu_model {
     char sha256[65];
+    int64_t number;        /* of no other image of this cache, before or after */
     const tb_model *image; /* the card's address */
     size_t size;           /* bytes */
     int32_t holders;       /* worlds of the batch under way */
@@ -24,6 +25,7 @@ typedef struct tb_gpu_models {
     tb_gpu_model **table; /* open addressing, capacity a power of two */
     int32_t count, capacity;
     size_t bytes; /* of images */
+    int64_t made; /* images, from the first on */
     int64_t batch;
     unsigned char *scratch; /* an image on its way */
     size_t scratch_size;

@@ -22,10 +22,11 @@ step_function device_world_step_f32;
 /* Where solves overlap: solves of more iterations outlast this many steps of the others. */
 enum { LONG_SOLVE = 10, STEPS_OF_OTHERS = 3 };
 
-/* At the beginning of a world's arena: its next part, and the steps of others that its solve
- * still takes. */
+/* At the beginning of a world's arena: its next part, the steps of others that its solve still takes,
+ * and the model whose tables a launch of small worlds left there, NULL after all others. */
 typedef struct saved_step {
     int32_t stage, rest;
+    const tb_model *tables_of;
     tb_certificate certificate;
 } saved_step;
 enum { SAVED_STEP_BYTES = 256 };
@@ -124,12 +125,20 @@ static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
     }
 }
 
+static bool is_slot(const tb_gpu_launch *l, int32_t slot)
+{
+    return slot < l->slots && l->first + slot < l->number_of_worlds;
+}
+
 static cudaError_t play_kernel(const kernel *k)
 {
     const tb_gpu_launch *l = &k->launch;
-    for (int32_t slot = 0; slot < l->slots && l->first + slot < l->number_of_worlds; slot++)
+    for (int32_t slot = 0; is_slot(l, slot); slot++) {
+        saved_step *saved = saved_step_of(l, slot);
+        saved->tables_of = NULL;
         (k->kernel_index == TB_GPU_KERNELS ? play_alone : play_kernel_of_world)(
-            k, &l->worlds[l->first + slot], saved_step_of(l, slot));
+            k, &l->worlds[l->first + slot], saved);
+    }
     return played_state();
 }
 
@@ -185,10 +194,20 @@ START(end, TB_GPU_KERNEL_END)
 START(staggered, TB_GPU_KERNEL_SOLVE)
 START(alone, TB_GPU_KERNELS)
 
-/* of small worlds: float alone */
+/* of small worlds: float alone. A launch may only use tables that stand in the arena of each world. */
 cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stream)
 {
-    return start(launch, stream, TB_GPU_KERNELS, device_world_step_f32);
+    const tb_gpu_world *worlds = launch->worlds + launch->first;
+    for (int32_t slot = 0; launch->tables_stand && is_slot(launch, slot); slot++) {
+        if (saved_step_of(launch, slot)->tables_of == worlds[slot].state.model) continue;
+        fprintf(stderr, "world %d of a launch has no tables of its model\n", (int)slot);
+        abort();
+    }
+    const cudaError_t result = start(launch, stream, TB_GPU_KERNELS, device_world_step_f32);
+    for (int32_t slot = 0; result == cudaSuccess && is_slot(launch, slot); slot++)
+        saved_step_of(launch, slot)->tables_of = worlds[slot].state.model;
+    if (launch->number_of_worlds > 0 && !launch->tables_stand) played_count_tables();
+    return result;
 }
 
 /* On a card a solve barrier that counts wrongly opens too early, or never. */

@@ -22,11 +22,13 @@ void played_launch(void);
  * which find it in the plug-in by its name. */
 typedef struct played_counts {
     int64_t launches; /* of steps or copies, or of a graph */
+    int64_t tables;   /* launches that made tables of models */
     int64_t copies, allocations, waits, events, others;
 } played_counts;
 __attribute__((visibility("default"))) void played_tell(played_counts *counts);
 /* For the played kernels: one more. */
 void played_count_launch(void);
+void played_count_tables(void);
 
 /* ---- captured streams (graphs.c) ---- */
 

@@ -29,7 +29,7 @@ struct played_event {
 };
 
 static _Atomic size_t taken[CARDS];
-enum { LAUNCHES, COPIES, ALLOCATIONS, WAITS, EVENTS, OTHERS, KINDS };
+enum { LAUNCHES, TABLES, COPIES, ALLOCATIONS, WAITS, EVENTS, OTHERS, KINDS };
 static _Atomic int64_t counts[KINDS];
 static atomic_bool lost;
 static _Thread_local int current;
@@ -63,6 +63,7 @@ void played_launch(void)
 void played_tell(played_counts *told)
 {
     *told = (played_counts){.launches = counts[LAUNCHES],
+                            .tables = counts[TABLES],
                             .copies = counts[COPIES],
                             .allocations = counts[ALLOCATIONS],
                             .waits = counts[WAITS],
@@ -73,6 +74,11 @@ void played_tell(played_counts *told)
 void played_count_launch(void)
 {
     counts[LAUNCHES]++;
+}
+
+void played_count_tables(void)
+{
+    counts[TABLES]++;
 }
 
 /* ---- cards ---- */

@@ -44,6 +44,72 @@ START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
 }
 END_TEST
 
+static tb_model *ball_on_a_floor(void)
+{
+    static const double position[3] = {0, 0, 0.06}, size[3] = {0.05, 0, 0};
+    const tb_handle none = {0};
+    tb_scene *scene = floor_scene();
+    place(scene, TB_SHAPE_SPHERE, position, size, none);
+    return finish(scene);
+}
+
+/* Steps the worlds; true if the call made tables of models. */
+static bool makes_tables(tb_stepper *stepper, tb_state *const *states, int32_t count)
+{
+    tb_error error = {0};
+    const int64_t before = asked().tables;
+    TEST_OK(tb_step_batch(stepper, states, count, 1, NULL, &error), &error);
+    const int64_t made = asked().tables - before;
+    ck_assert_int_ge(made, 0);
+    ck_assert_int_le(made, 1);
+    return made == 1;
+}
+
+/* Tables of small worlds stay in the arenas from call to call. The played card ends the process where a
+ * launch uses tables that do not stand in the arena of each world. */
+START_TEST(tables_of_a_model_are_made_once)
+{
+    enum { WORLDS = 40 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_error error;
+    tb_model *box = stack(1), *ball = ball_on_a_floor(), *tower = stack(3);
+    tb_state *states[WORLDS], *large = state_of(tower);
+    for (int i = 0; i < WORLDS; i++) states[i] = state_of(i < 36 ? box : ball);
+    tb_stepper *single = stepper_on(TB_BACKEND_GPU, TB_FLOAT), *merging = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.backend = TB_BACKEND_GPU;
+    options.precision = TB_FLOAT;
+    options.contact_merge = 1e-3;
+    TEST_OK(tb_stepper_create(&options, &merging, &error), &error);
+    for (int i = 0; i < 3; i++) (void)makes_tables(single, states, WORLDS); /* capacities grow */
+    ck_assert(!makes_tables(single, states, WORLDS));
+    ck_assert(!makes_tables(single, states, 5)); /* the first of the same worlds */
+    ck_assert(makes_tables(single, states, WORLDS));
+    ck_assert(!makes_tables(single, states, WORLDS));
+    tb_state *const last = states[WORLDS - 1];
+    states[WORLDS - 1] = states[0], states[0] = last; /* another model in two slots */
+    ck_assert(makes_tables(single, states, WORLDS));
+    ck_assert(!makes_tables(single, states, WORLDS));
+    ck_assert(makes_tables(merging, states, WORLDS)); /* other options */
+    ck_assert(makes_tables(single, states, WORLDS));
+    step(single, large, 1); /* the general kernels use the same arenas */
+    ck_assert(makes_tables(single, states, WORLDS));
+    ck_assert_int_eq(setenv("TRIBO_TEST_FAIL", "1", 1), 0);
+    TEST_STATUS(tb_step_batch(single, states, WORLDS, 1, NULL, &error), TB_INTERNAL, &error);
+    ck_assert_int_eq(unsetenv("TRIBO_TEST_FAIL"), 0);
+    ck_assert(makes_tables(single, states, WORLDS));
+    ck_assert(!makes_tables(single, states, WORLDS));
+    for (int i = 0; i < WORLDS; i++) tb_state_destroy(states[i]);
+    tb_state_destroy(large);
+    tb_stepper_destroy(single);
+    tb_stepper_destroy(merging);
+    tb_model_destroy(box);
+    tb_model_destroy(ball);
+    tb_model_destroy(tower);
+}
+END_TEST
+
 /* A course of any number of steps makes the requests of a single step. */
 START_TEST(a_course_asks_as_little_as_a_step)
 {
@@ -362,7 +428,7 @@ START_TEST(solves_overlap_where_there_are_many)
 }
 END_TEST
 
-TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
+TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime, tables_of_a_model_are_made_once,
           a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
           a_caller_may_give_up_between_launches, how_a_call_is_spread_over_the_card_leaves_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
