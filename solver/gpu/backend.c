@@ -263,7 +263,7 @@ static tb_status step_on(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_task
     tb_status status = TB_OK;
     do { /* once at least: a world that is frozen says so */
         const int32_t steps =
-            tb_gpu_choose_steps(task->steps_left, options->solve.cancelled != NULL);
+            tb_gpu_choose_steps(task->steps_left, options->solve.cancelled != NULL, false);
         tb_certificate certificate;
         status = ask(options, error);
         if (status == TB_OK)

@@ -26,6 +26,7 @@ static void close_card(tb_gpu_card *card)
     tb_gpu_side_streams_close(&b->side_streams);
     tb_gpu_release_pinned(d, &b->staging);
     tb_gpu_release_pinned(d, &b->list);
+    tb_gpu_release_pinned(d, &b->stop);
     tb_gpu_release(d, &b->block);
     tb_gpu_release(d, &b->arenas);
     tb_gpu_device_close(d);

@@ -8,6 +8,7 @@
 #include "grasp/grasp.h"
 
 static const double DEFAULT_DT = 0.002; /* s */
+enum { STEPS_AT_ONCE = 16 };
 
 tb_status grasp_plan_warn(tb_grasp_plan *plan, tb_error *error, const char *format, ...)
 {
@@ -259,6 +260,7 @@ tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     tb_model *object = NULL, *alone = NULL;
     memset(plan, 0, sizeof *plan);
     grasp_plan_options(request, plan);
+    plan->steps_at_once = STEPS_AT_ONCE;
     tb_status status = keep_protocol(request, plan, error);
     if (status == TB_OK) status = keep_poses(request, plan, error);
     if (status == TB_OK) status = pass_warnings(plan, "object", request->object.scene, error);

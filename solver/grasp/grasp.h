@@ -46,9 +46,10 @@ typedef struct grasp_filming {
 typedef struct tb_grasp_plan {
     tb_model *model;
     double dt;
-    tb_step_options step; /* options of one world, with one thread */
-    char solver[16];      /* storage of step.solve.solver */
-    bool on_card;         /* a GPU steps all worlds together */
+    tb_step_options step;  /* options of one world, with one thread */
+    char solver[16];       /* storage of step.solve.solver */
+    bool on_card;          /* a GPU steps all worlds together */
+    int32_t steps_at_once; /* largest number of steps in a course */
 
     /* the hand: bodies [carrier, hand_end) */
     int32_t carrier, hand_end;
@@ -202,9 +203,6 @@ double grasp_closing_at(const tb_grasp_plan *plan, int64_t step);
 
 /* ---- play.c: one world ---- */
 
-/* Largest number of steps in a course. */
-enum { GRASP_STEPS_AT_ONCE = 16 };
-
 /* The contact that gives way: the last that began to slide, or, while all hold, the weakest. */
 typedef struct grasp_slide {
     int64_t step;               /* in which it began to slide; -1: all contacts hold */
@@ -233,11 +231,10 @@ typedef struct grasp_world {
     int64_t step;
     tb_model *variant; /* NULL: the plan's model */
     tb_state *state;
-    grasp_frame target;     /* frame of the tool while the hand closes, world */
-    tb_vec3 velocity, spin; /* velocity of the carrier in the previous step */
-    int64_t touched;        /* step after which the hand last touched the object */
-    double height;          /* m, height of the object's centre of mass when the lift began */
-    tb_vec3 place;          /* place of the centre of mass at that time, carrier's frame */
+    grasp_frame target; /* frame of the tool while the hand closes, world */
+    int64_t touched;    /* step after which the hand last touched the object */
+    double height;      /* m, height of the object's centre of mass when the lift began */
+    tb_vec3 place;      /* place of the centre of mass at that time, carrier's frame */
     tb_grasp_trial trial;
     grasp_slide slide;
     grasp_grip grip;
@@ -247,7 +244,7 @@ typedef struct grasp_world {
     grasp_film film;
     /* scratch, reused by later worlds */
     tb_course course;        /* course of the next steps; arrays in `rows` */
-    double *rows;            /* GRASP_STEPS_AT_ONCE of each array */
+    double *rows;            /* steps_at_once of each array */
     tb_touch *touches;       /* likewise */
     tb_certificate *steps;   /* likewise */
     tb_state *shown;         /* state of the plan's model in the world's pose after a step */
@@ -320,12 +317,13 @@ struct tb_grasp_job {
     int32_t number_of_slots;
     /* on a GPU: rounds of some steps of all worlds (rounds.c) */
     tb_stepper *card;
-    int32_t threads;       /* threads that prepare and judge worlds between steps */
-    grasp_slot **live;     /* number_of_slots: active slots */
-    tb_state **states;     /* likewise */
-    tb_course *courses;    /* likewise */
-    int32_t ahead;         /* largest number of steps in this round */
-    int64_t step_ns;       /* ns of a step in the last round; 0: no round yet */
+    int32_t threads;    /* threads that prepare and judge worlds between steps */
+    grasp_slot **live;  /* number_of_slots: active slots */
+    tb_state **states;  /* likewise */
+    tb_course *courses; /* likewise */
+    /* of this round: questions whether it is to end, and whether its worlds have made a step */
+    int32_t questions;
+    bool idle;
     grasp_record *records; /* poses */
     int64_t next;          /* next trial to begin, ordered by grasp, then by copy */
     int64_t trials, trials_done, trials_held, trials_uncertified, steps_done, steps_total;
@@ -357,6 +355,8 @@ bool grasp_job_goes_on(const tb_grasp_job *job);
 
 /* Plays rounds until the slice ends or no trial remains. */
 void grasp_rounds_play(tb_grasp_job *job);
+/* tb_solve_options.cancelled of a job's stepper on a GPU: whether the round is to end. */
+bool grasp_round_ends(void *job);
 
 /* ---- replay.c ---- */
 

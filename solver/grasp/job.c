@@ -14,8 +14,12 @@
 #include "grasp/grasp.h"
 
 enum {
-    CHUNK = 4,         /* steps between two reads of the clock */
-    CARD_WORLDS = 8192 /* active worlds on a GPU */
+    CHUNK = 4,          /* steps between two reads of the clock */
+    CARD_WORLDS = 8192, /* active worlds on a GPU */
+    /* A launch lasts as long as its slowest world. Different steps are hard in different worlds, so
+     * fewer launches of more steps wait less; the rows of many worlds would take too much memory. */
+    FEW_WORLDS = 512,
+    STEPS_OF_FEW = 64
 };
 
 /* ---- life ---- */
@@ -38,6 +42,8 @@ static tb_status make_steppers(tb_grasp_job *job, int32_t threads, tb_error *err
         return tb_fail_memory(error, n * sizeof *job->courses, "a grasp job");
     options.threads = threads;
     options.resident = true;
+    options.solve.cancelled = grasp_round_ends;
+    options.solve.cancelled_context = job;
     return tb_stepper_create(&options, &job->card, error);
 }
 
@@ -47,6 +53,7 @@ static tb_status make_slots(tb_grasp_job *job, int32_t threads, tb_error *error)
     tb_status status = TB_OK;
     int64_t count = job->plan.on_card ? CARD_WORLDS : tb_parallel_threads(threads);
     if (count > job->trials) count = job->trials;
+    if (job->plan.on_card && count <= FEW_WORLDS) job->plan.steps_at_once = STEPS_OF_FEW;
     job->slots = calloc((size_t)count, sizeof *job->slots);
     if (job->slots == NULL) return tb_fail_memory(error, 0, "a grasp job");
     for (int32_t i = 0; i < (int32_t)count && status == TB_OK; i++) {

@@ -22,7 +22,7 @@ enum { SLIP_EVERY = 5 }; /* steps between measurements of the slip */
 static tb_status take_rows(grasp_world *world, tb_error *error)
 {
     const tb_model *m = world->plan->model;
-    const size_t rows = GRASP_STEPS_AT_ONCE;
+    const size_t rows = (size_t)world->plan->steps_at_once;
     const size_t numbers =
         13 + 6 + (size_t)m->number_of_actuators + (size_t)m->number_of_coordinates + 13;
     world->rows = calloc(rows * numbers, sizeof *world->rows);
@@ -184,7 +184,6 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
     world->copy = copy;
     world->step = 0;
     world->touched = -1;
-    world->velocity = world->spin = tb_v3(0, 0, 0);
     world->trial = (tb_grasp_trial){.verdict = TB_GRASP_HELD, .drop_time = -1};
     grasp_reason_begin(world);
 
@@ -207,25 +206,40 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
 
 /* ---- courses ---- */
 
-/* Writes the carrier's motion that ends a step in its prescribed frame, and its acceleration
- * then: 13 and 6 numbers. */
-static void carry(grasp_world *world, int64_t step, double *motion, double *acceleration)
+typedef struct carrier_speed {
+    tb_vec3 velocity, spin; /* m/s, rad/s */
+} carrier_speed;
+
+/* The carrier's speed in a step; it is at rest before the first one. */
+static carrier_speed carrier_speed_in(const grasp_world *world, int64_t step)
 {
     const tb_grasp_plan *plan = world->plan;
+    carrier_speed speed = {tb_v3(0, 0, 0), tb_v3(0, 0, 0)};
+    if (step < 0) return speed;
     const grasp_frame from = grasp_carrier_at(plan, &world->target, step),
                       to = grasp_carrier_at(plan, &world->target, step + 1);
-    const double rate = 1 / plan->dt;
-    const tb_vec3 velocity = tb_v3_scale(tb_v3_sub(to.position, from.position), rate);
     const tb_quaternion turn = tb_q_mul(to.orientation, tb_q_conjugate(from.orientation));
-    const tb_vec3 spin = tb_v3_scale(tb_q_rotation_vector(turn), rate);
+    const double rate = 1 / plan->dt;
+    speed.velocity = tb_v3_scale(tb_v3_sub(to.position, from.position), rate);
+    speed.spin = tb_v3_scale(tb_q_rotation_vector(turn), rate);
+    return speed;
+}
+
+/* Writes the carrier's motion that ends a step in its prescribed frame, and its acceleration
+ * then: 13 and 6 numbers. *speed: of the step before; becomes the speed of this one. */
+static void carry(const grasp_world *world, int64_t step, carrier_speed *speed, double *motion,
+                  double *acceleration)
+{
+    const grasp_frame from = grasp_carrier_at(world->plan, &world->target, step);
+    const carrier_speed before = *speed;
+    const double rate = 1 / world->plan->dt;
+    *speed = carrier_speed_in(world, step);
     tb_v3_store(motion, from.position);
     tb_q_store(motion + 3, from.orientation);
-    tb_v3_store(motion + 7, velocity);
-    tb_v3_store(motion + 10, spin);
-    tb_v3_store(acceleration, tb_v3_scale(tb_v3_sub(velocity, world->velocity), rate));
-    tb_v3_store(acceleration + 3, tb_v3_scale(tb_v3_sub(spin, world->spin), rate));
-    world->velocity = velocity;
-    world->spin = spin;
+    tb_v3_store(motion + 7, speed->velocity);
+    tb_v3_store(motion + 10, speed->spin);
+    tb_v3_store(acceleration, tb_v3_scale(tb_v3_sub(speed->velocity, before.velocity), rate));
+    tb_v3_store(acceleration + 3, tb_v3_scale(tb_v3_sub(speed->spin, before.spin), rate));
 }
 
 static void close_fingers(const grasp_world *world, int64_t step, double *controls)
@@ -254,17 +268,18 @@ void grasp_world_plan(grasp_world *world, int32_t steps)
 {
     const grasp_phases *at = &world->plan->phases;
     const tb_model *m = world->plan->model;
-    const int32_t most = steps < GRASP_STEPS_AT_ONCE ? steps : GRASP_STEPS_AT_ONCE;
-    const int32_t n = steps_ahead(world, most);
+    const int32_t rows = world->plan->steps_at_once;
+    const int32_t n = steps_ahead(world, steps < rows ? steps : rows);
     const bool moves = world->step <= at->shake + 1;
     const bool closes = world->step <= at->close && world->step + n > at->approach;
     const bool looks = world->step <= at->approach || world->step + n >= at->close;
     const bool poses = looks || world->film.poses != NULL;
-    double *motions = world->rows, *accelerations = motions + 13 * GRASP_STEPS_AT_ONCE;
-    double *controls = accelerations + 6 * GRASP_STEPS_AT_ONCE;
-    double *q = controls + GRASP_STEPS_AT_ONCE * m->number_of_actuators;
+    double *motions = world->rows, *accelerations = motions + 13 * rows;
+    double *controls = accelerations + 6 * rows;
+    double *q = controls + rows * m->number_of_actuators;
+    carrier_speed speed = carrier_speed_in(world, world->step - 1);
     for (int32_t i = 0; i < n && moves; i++)
-        carry(world, world->step + i, motions + 13 * i, accelerations + 6 * i);
+        carry(world, world->step + i, &speed, motions + 13 * i, accelerations + 6 * i);
     for (int32_t i = 0; i < n && closes; i++)
         close_fingers(world, world->step + i, controls + m->number_of_actuators * i);
     world->course.steps = n;
@@ -272,7 +287,7 @@ void grasp_world_plan(grasp_world *world, int32_t steps)
     world->course.accelerations = moves ? accelerations : NULL;
     world->course.controls = closes ? controls : NULL;
     world->course.q = poses ? q : NULL;
-    world->course.moved = poses ? q + GRASP_STEPS_AT_ONCE * m->number_of_coordinates : NULL;
+    world->course.moved = poses ? q + rows * m->number_of_coordinates : NULL;
     world->course.touches = looks ? world->touches : NULL;
     world->course.certificates = world->steps;
 }

@@ -3,7 +3,8 @@
  * A GPU steps a thousand worlds in the time of one, so all worlds step together, each in its own
  * phase. CPU threads write the course of every world, the GPU steps the worlds, CPU threads
  * judge the recordings, and a finished world's slot takes the next trial. Worlds stay on the
- * GPU; the job fetches them only when the fingers have closed and at the end. A world's results
+ * GPU; the job fetches them only when the fingers have closed and at the end. When the slice ends,
+ * each world ends the step that it makes, and goes on from there in the next round. A world's results
  * do not depend on other worlds or on the division into rounds. */
 #include <string.h>
 
@@ -11,10 +12,10 @@
 #include "base/parallel.h"
 #include "grasp/grasp.h"
 
-enum { GRAIN = 8 };
-
-/* Longest round, if a slice is longer. */
-static const int64_t ROUND_NS = 20000000;
+enum {
+    GRAIN = 8,
+    NOT_MADE = -1 /* step of a certificate; made steps count from 1 */
+};
 
 /* Assigns trials to free slots and lists the active slots. */
 static int32_t fill(tb_grasp_job *job)
@@ -48,7 +49,7 @@ static void tell(void *context, int32_t index, int32_t thread)
         slot->status = grasp_world_begin(world, world->grasp, world->copy, &slot->error);
         slot->done = world->trial.verdict == TB_GRASP_COLLIDED;
     }
-    if (slot->status == TB_OK && !slot->done) grasp_world_plan(world, job->ahead);
+    if (slot->status == TB_OK && !slot->done) grasp_world_plan(world, job->plan.steps_at_once);
 }
 
 static void look(void *context, int32_t index, int32_t thread)
@@ -100,27 +101,55 @@ static tb_status fetch(tb_grasp_job *job, int32_t count, tb_error *error)
     return tb_states_fetch(job->states, n, true, error);
 }
 
-/* Steps of the next round, a power of two: as many as fit into the rest of the slice at the step
- * time of the last round. The first round takes one step. */
-static int32_t choose_ahead(const tb_grasp_job *job)
+/* The caller's own answer ends the job. */
+static bool is_cancelled(const tb_grasp_job *job)
 {
-    const int64_t left = job->until - grasp_job_now();
-    const int64_t most = left < ROUND_NS ? left : ROUND_NS;
-    int32_t ahead = GRASP_STEPS_AT_ONCE;
-    while (ahead > 1 && (job->step_ns == 0 || ahead * job->step_ns > most)) ahead /= 2;
-    return ahead;
+    const tb_solve_options *solve = &job->plan.step.solve;
+    return solve->cancelled != NULL && solve->cancelled(solve->cancelled_context);
 }
 
-/* A diverged world has its flag in the certificate; the other worlds are stepped. */
+/* The first question comes before the first step. A round that ended without a step is followed by
+ * one that goes to its end, so that slices of any length bring the job forward. */
+bool grasp_round_ends(void *context)
+{
+    tb_grasp_job *job = context;
+    if (is_cancelled(job)) return true;
+    return job->questions++ > 0 && !job->idle && !grasp_job_goes_on(job);
+}
+
+/* Marks the steps of a course as not made, and counts the made ones, from the first on. */
+static void mark_steps(const grasp_world *world)
+{
+    for (int32_t i = 0; i < world->course.steps; i++) world->steps[i].step = NOT_MADE;
+}
+
+static int32_t made_steps(const grasp_world *world)
+{
+    int32_t made = 0;
+    while (made < world->course.steps && world->steps[made].step != NOT_MADE) made++;
+    return made;
+}
+
+/* A diverged world has its flag in the certificate; the other worlds are stepped. In a round that is
+ * ended, worlds have made different numbers of steps. */
 static tb_status step(tb_grasp_job *job, int32_t count, tb_error *error)
 {
     for (int32_t i = 0; i < count; i++) {
+        mark_steps(&job->live[i]->world);
         job->states[i] = job->live[i]->world.state;
         job->courses[i] = job->live[i]->world.course;
     }
+    job->questions = 0;
     const tb_status status =
         tb_step_courses(job->card, job->states, job->courses, count, NULL, error);
-    if (status != TB_OK && status != TB_DIVERGED) return status;
+    const bool ended = status == TB_CANCELLED && !is_cancelled(job);
+    if (status != TB_OK && status != TB_DIVERGED && !ended) return status;
+    job->idle = true;
+    for (int32_t i = 0; i < count; i++) {
+        grasp_world *world = &job->live[i]->world;
+        world->course.steps = made_steps(world);
+        job->idle = job->idle && world->course.steps == 0;
+    }
     return fetch(job, count, error);
 }
 
@@ -136,7 +165,7 @@ static int64_t count_steps(const tb_grasp_job *job, int32_t count)
 static bool play_round(tb_grasp_job *job, int32_t count)
 {
     tb_error error = {0};
-    const int64_t begin = grasp_job_now(), before = count_steps(job, count);
+    const int64_t before = count_steps(job, count);
     const tb_status status = step(job, count, &error);
     if (status != TB_OK) {
         grasp_job_fail(job, status, &error);
@@ -144,7 +173,6 @@ static bool play_round(tb_grasp_job *job, int32_t count)
     }
     if (!for_live(job, count, look)) return false;
     job->steps_done += count_steps(job, count) - before;
-    job->step_ns = (grasp_job_now() - begin) / job->ahead;
     return drop_done(job, &count);
 }
 
@@ -153,7 +181,6 @@ void grasp_rounds_play(tb_grasp_job *job)
     do {
         int32_t count = fill(job);
         if (count == 0) return;
-        job->ahead = choose_ahead(job);
         if (!for_live(job, count, tell) || !drop_done(job, &count)) return;
         if (!play_round(job, count)) return;
     } while (grasp_job_goes_on(job));

@@ -2,14 +2,16 @@
 #include "gpu/batch/batch.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "base/parallel.h"
 #include "gpu/batch/course.h"
 
 enum {
-    PARALLEL_WORLDS = 512,  /* fewer are packed by the calling thread */
-    LARGEST_PIECE = 1 << 16 /* worlds; pinned memory is not the machine's to fill */
+    PARALLEL_WORLDS = 512,   /* fewer are packed by the calling thread */
+    LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
+    QUESTION_NS = 100000     /* between two questions to a caller that may cancel */
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -130,6 +132,18 @@ static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effor
     p->call.launch.arena_size = arena_stride(bytes);
 }
 
+/* A caller that may cancel can end the launch. */
+static tb_status let_stop(piece *p, const tb_step_options *options, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    if (options->solve.cancelled == NULL) return TB_OK;
+    const tb_status status = tb_gpu_reserve_pinned(&b->device, &b->stop, sizeof(int32_t), error);
+    if (status != TB_OK) return status;
+    *(int32_t *)b->stop.memory = 0;
+    p->call.launch.stop = b->stop.memory;
+    return TB_OK;
+}
+
 /* Fills a call, except the address of its block. */
 static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
 {
@@ -142,11 +156,12 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     l->number_of_worlds = p->count;
     tb_gpu_call_set_options(call, options);
     look_at_worlds(p, &steps, &dofs, &effort);
-    l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL);
+    tb_status status = let_stop(p, options, error);
+    l->steps = tb_gpu_choose_steps(steps, l->stop != NULL, true);
     if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
     tb_gpu_choose_lanes(&b->schedule, b->processors, l);
     tb_gpu_choose_fast(dofs, call->single ? sizeof(float) : sizeof(double), l);
-    tb_status status = reserve_arenas(p, error);
+    if (status == TB_OK) status = reserve_arenas(p, error);
     tb_gpu_choose_alone(&b->schedule, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
     if (task_of(p, 0)->way == TB_GPU_BY_WARP) {
@@ -424,10 +439,22 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
     task->arena_needed = w->arena_needed;
 }
 
-static tb_status await_steps(piece *p, tb_error *error)
+/* Asks the caller until the launch has ended, and passes a yes on to the kernels. */
+static void ask_meanwhile(const tb_gpu_device *device, const tb_solve_options *solve,
+                          volatile int32_t *stop)
+{
+    const struct timespec pause = {.tv_nsec = QUESTION_NS};
+    while (tb_gpu_is_busy(device)) {
+        if (*stop == 0 && solve->cancelled(solve->cancelled_context)) *stop = 1;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+static tb_status await_steps(piece *p, const tb_step_options *options, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_device *d = &b->device;
+    if (p->call.launch.stop != NULL) ask_meanwhile(d, &options->solve, b->stop.memory);
     tb_status status = tb_gpu_wait(d, "steps", error);
     if (status == TB_OK && p->copies > 0) status = tb_gpu_elapsed(d, 0, 1, &b->copy_seconds, error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &b->compute_seconds, error);
@@ -443,7 +470,7 @@ tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
     if (status == TB_OK) status = send(&p, error);
     batch->tables.slots = 0; /* until this launch has ended */
     if (status == TB_OK) status = launch(&p, error);
-    if (status == TB_OK) status = await_steps(&p, error);
+    if (status == TB_OK) status = await_steps(&p, options, error);
     if (status == TB_OK) keep_tables(&p);
     if (status == TB_OK) for_worlds(&p, unpack_world);
     batch->launches++;

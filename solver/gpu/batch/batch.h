@@ -62,6 +62,7 @@ typedef struct tb_gpu_batch {
     uint64_t memory;    /* of the card, bytes */
     tb_backend_schedule schedule;
     tb_gpu_buffer staging, list; /* pinned */
+    tb_gpu_buffer stop;          /* pinned: tb_gpu_launch.stop of a caller that may cancel */
     tb_gpu_buffer block, arenas; /* on the card */
     tb_gpu_tables tables;        /* in the arenas */
     int64_t regrowths, launches, uploads;

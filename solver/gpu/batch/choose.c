@@ -24,6 +24,7 @@ enum {
     /* Most steps of a launch. Worlds that stay behind go on in the next launch. */
     STEPS_ALONE = 128,        /* of worlds that go alone: no kernel may run for long */
     STEPS_OF_A_QUESTION = 32, /* where the caller is asked in between whether to go on */
+    STEPS_THAT_STOP = 64,     /* where the caller is asked meanwhile (tb_gpu_launch.stop) */
     STEPS_OF_THE_FIRST = 32,  /* where the effort of the worlds' solves is unknown */
     STEPS_OF_A_LOOK = 128,    /* where solves are short: they may become long */
     STEPS_OF_A_LAUNCH = 512,  /* where solves are long */
@@ -62,9 +63,9 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-int32_t tb_gpu_choose_steps(int32_t most, bool asked)
+int32_t tb_gpu_choose_steps(int32_t most, bool asked, bool stops)
 {
-    return asked ? least(most, STEPS_OF_A_QUESTION) : most;
+    return asked ? least(most, stops ? STEPS_THAT_STOP : STEPS_OF_A_QUESTION) : most;
 }
 
 static int32_t lanes_of(int32_t wanted, int32_t processors, int32_t worlds)

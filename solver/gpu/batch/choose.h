@@ -20,8 +20,9 @@ void tb_gpu_fix_schedule(const tb_backend_schedule *schedule);
 /* Adds the last solve of a world that has made a step. */
 void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
 
-/* Steps of a launch: `most`, or fewer if the caller is `asked` in between whether to continue. */
-int32_t tb_gpu_choose_steps(int32_t most, bool asked);
+/* Steps of a launch: `most`, or fewer if the caller is `asked` whether to continue; `stops`: the launch
+ * can end early. */
+int32_t tb_gpu_choose_steps(int32_t most, bool asked, bool stops);
 /* Lanes of a launch whose number of worlds is known. */
 void tb_gpu_choose_lanes(const tb_backend_schedule *fixed, int32_t processors,
                          tb_gpu_launch *launch);

@@ -28,6 +28,7 @@ TB_STATIC void go_alone(const tb_gpu_launch *launch, int32_t slot)
         if (status == TB_OK) status = tb_step_solve(&shared->stepping, NULL);
         if (status == TB_OK) status = tb_step_end(&shared->stepping, &certificate, NULL);
         end_step(launch, world, status, shared->workspace.arena.peak, &certificate);
+        if (is_stopped(launch)) return;
     }
 }
 

@@ -110,6 +110,13 @@ tb_status tb_gpu_wait(tb_gpu_device *device, const char *what, tb_error *error)
     return tb_gpu_check(device, cudaStreamSynchronize(device->stream), what, error);
 }
 
+bool tb_gpu_is_busy(const tb_gpu_device *device)
+{
+    if (cudaStreamQuery(device->stream) != cudaErrorNotReady) return false;
+    (void)cudaGetLastError(); /* it is no error */
+    return true;
+}
+
 /* ---- life ---- */
 
 tb_status tb_gpu_device_open(int32_t index, tb_gpu_device *device, tb_error *error)

@@ -43,6 +43,8 @@ tb_status tb_gpu_device_enter(tb_gpu_device *device, tb_error *error);
 /* Status of a call of the runtime: OK, RESOURCE_EXHAUSTED (memory), ABORTED (lost), INTERNAL. */
 tb_status tb_gpu_check(tb_gpu_device *device, cudaError_t result, const char *what,
                        tb_error *error);
+/* Whether the stream has work left. */
+bool tb_gpu_is_busy(const tb_gpu_device *device);
 /* Waits for the stream. */
 tb_status tb_gpu_wait(tb_gpu_device *device, const char *what, tb_error *error);
 

@@ -75,6 +75,9 @@ typedef struct tb_gpu_launch {
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;
+    /* pinned memory of the host: once it is not 0, no world begins another step, but each makes the
+     * first step of the launch; NULL: the launch goes to its end. Small worlds do not read it. */
+    const volatile int32_t *stop;
 } tb_gpu_launch;
 
 /* Bytes to be copied, a multiple of 8 and aligned so: from and to the card's memory or pinned

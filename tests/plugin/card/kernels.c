@@ -4,7 +4,9 @@
  * do there (solver/gpu/batch/step_kernel.h). So the order of the launches, their groups and the
  * counts of barriers are those of solver/gpu/batch/steps.c.
  *
- *   TRIBO_TEST_FAIL=n   the n-th kernel of steps from now on cannot be launched */
+ *   TRIBO_TEST_FAIL=n   the n-th kernel of steps from now on cannot be launched
+ *   TRIBO_TEST_STOP=n   the n-th question of a launch, whether it is to end, ends it, as if the
+ *                       caller had given up meanwhile */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +84,18 @@ static bool goes_on(const tb_gpu_world *world)
     return world->status == TB_OK && world->steps_left > 0;
 }
 
+static int questions; /* of the launch, whether it is to end */
+
+/* Whether the launch is to end. A real card's host says so while the kernel runs; here a question
+ * itself can make it say so. */
+static bool is_stopped(const tb_gpu_launch *launch)
+{
+    const char *text = getenv("TRIBO_TEST_STOP");
+    if (launch->stop == NULL) return false;
+    if (text != NULL && ++questions == atoi(text)) *(volatile int32_t *)(uintptr_t)launch->stop = 1;
+    return *launch->stop != 0;
+}
+
 /* ---- kernels ---- */
 
 typedef struct kernel {
@@ -100,7 +114,9 @@ static void play_kernel_of_world(const kernel *k, tb_gpu_world *world, saved_ste
     }
     if (saved->stage != k->kernel_index) return;
     switch (k->kernel_index) {
-    case TB_GPU_KERNEL_BEGIN: saved->stage += goes_on(world); break;
+    case TB_GPU_KERNEL_BEGIN:
+        saved->stage += goes_on(world) && (launch->step == 0 || !is_stopped(launch));
+        break;
     case TB_GPU_KERNEL_DETECT: saved->stage++; break;
     case TB_GPU_KERNEL_SOLVE:
         saved->stage++;
@@ -122,6 +138,7 @@ static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
     for (int32_t left = k->launch.steps; left > 0 && goes_on(world); left--) {
         (void)make_step(&k->launch, world, saved, k->step);
         end_step(world, saved);
+        if (is_stopped(&k->launch)) return;
     }
 }
 
@@ -167,6 +184,7 @@ static cudaError_t start(const tb_gpu_launch *launch, cudaStream_t stream, int32
     const bool first = kernel_index == TB_GPU_KERNELS || (kernel_index == TB_GPU_KERNEL_BEGIN &&
                                                           launch->step == 0 && launch->first == 0);
     if (first) {
+        questions = 0;
         played_count_launch();
         played_launch();
     }

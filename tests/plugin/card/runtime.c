@@ -220,6 +220,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return state_of(stream);
 }
 
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    return state_of(stream);
+}
+
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
     *event = calloc(1, sizeof **event);

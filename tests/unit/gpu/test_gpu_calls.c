@@ -171,7 +171,8 @@ START_TEST(a_long_course_sends_each_row_once)
 }
 END_TEST
 
-/* A call that may be cancelled is checked about every 32 steps, and keeps the steps made. */
+/* A call that may be cancelled is asked before each launch, of at most 64 steps, and keeps the steps
+ * made. */
 START_TEST(a_caller_may_give_up_between_launches)
 {
     play_card(NULL, NULL, NULL);
@@ -187,12 +188,55 @@ START_TEST(a_caller_may_give_up_between_launches)
     options.solve.cancelled_context = &questions;
     TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
     TEST_STATUS(tb_step(stays, there, 1000, NULL, &error), TB_CANCELLED, &error);
-    ck_assert_int_eq(tb_state_steps(there), 2 + 3 * 32);
-    step(cpu, here, 2 + 3 * 32);
+    ck_assert_int_eq(tb_state_steps(there), 2 + 3 * 64);
+    step(cpu, here, 2 + 3 * 64);
     ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
     tb_state_destroy(here);
     tb_stepper_destroy(cpu);
     destroy(there, stays, model);
+}
+END_TEST
+
+/* A caller that gives up while a launch is on its way ends it: each world ends the step that it makes
+ * and has the processor's bytes, alone or side by side with others. */
+START_TEST(a_caller_may_give_up_during_a_launch)
+{
+    enum { WORLDS = 3 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    for (int32_t alone = WORLDS; alone >= 0; alone -= WORLDS) {
+        tb_state *worlds[WORLDS], *here = NULL;
+        tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+        int questions = 1; /* before the launch */
+        fix_schedule((tb_backend_schedule){.alone = alone, .overlap = 0});
+        for (int i = 0; i < WORLDS; i++) worlds[i] = state_of(model);
+        TEST_OK(tb_step_batch(stays, worlds, WORLDS, 2, NULL, &error), &error);
+        tb_step_options options = tb_stepper_options(stays);
+        options.solve.cancelled = gives_up;
+        options.solve.cancelled_context = &questions;
+        TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
+        ck_assert_int_eq(setenv("TRIBO_TEST_STOP", "8", 1), 0);
+        TEST_STATUS(tb_step_batch(stays, worlds, WORLDS, 60, NULL, &error), TB_CANCELLED, &error);
+        ck_assert_int_eq(unsetenv("TRIBO_TEST_STOP"), 0);
+        int64_t fewest = INT64_MAX, most = 0;
+        for (int i = 0; i < WORLDS; i++) {
+            const int64_t steps = tb_state_steps(worlds[i]);
+            if (steps < fewest) fewest = steps;
+            if (steps > most) most = steps;
+            here = state_of(model);
+            step(cpu, here, (int32_t)steps);
+            ck_assert_uint_eq(tb_state_hash(worlds[i]), tb_state_hash(here));
+            tb_state_destroy(here);
+            tb_state_destroy(worlds[i]);
+        }
+        ck_assert(fewest > 2 && most > fewest && most < 62);
+        tb_stepper_destroy(cpu);
+        tb_stepper_destroy(stays);
+    }
+    choose_schedule();
+    tb_model_destroy(model);
 }
 END_TEST
 
@@ -430,7 +474,8 @@ END_TEST
 
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime, tables_of_a_model_are_made_once,
           a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
-          a_caller_may_give_up_between_launches, how_a_call_is_spread_over_the_card_leaves_no_trace,
+          a_caller_may_give_up_between_launches, a_caller_may_give_up_during_a_launch,
+          how_a_call_is_spread_over_the_card_leaves_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
           fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many)

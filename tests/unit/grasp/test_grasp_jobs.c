@@ -184,7 +184,8 @@ START_TEST(a_card_films_as_a_processor_does)
 }
 END_TEST
 
-/* Digest of the results of three poses with some copies, played in slices of this many ns. */
+/* Digest of the results of three poses with some copies, shaken along the fingers' way, played in slices
+ * of this many ns. */
 static uint64_t play_on_card(int64_t slice_ns)
 {
     tb_grasp_pose poses[3] = {pose_at(0, 0, 0.005), pose_at(0, 0, 0.04), pose_at(0.012, 0, 0)};
@@ -194,6 +195,12 @@ static uint64_t play_on_card(int64_t slice_ns)
     r.perturbation.position = 2e-3;
     r.protocol.hold_seconds = 0.1;
     r.step.backend = TB_BACKEND_GPU;
+    tb_grasp_shake shake = tb_grasp_shake_defaults();
+    shake.axis[1] = 1, shake.axis[2] = 0;
+    shake.frequency = 5;
+    shake.seconds = 0.2;
+    r.protocol.shakes = &shake;
+    r.protocol.number_of_shakes = 1;
     tb_grasp_job *job;
     bool finished = false;
     uint64_t hash = 0;
@@ -217,11 +224,25 @@ static uint64_t play_on_card(int64_t slice_ns)
     return hash;
 }
 
-/* One step a round, where a slice has no time, or many. */
 START_TEST(how_a_job_on_a_card_is_sliced_cannot_be_seen)
 {
     find_card();
     ck_assert_uint_eq(play_on_card(0), play_on_card(1000000000));
+}
+END_TEST
+
+/* A slice that ends during a round leaves its worlds with different numbers of steps. */
+START_TEST(a_round_that_ends_early_cannot_be_seen)
+{
+    play_card(NULL, NULL, NULL);
+    find_card();
+    const uint64_t whole = play_on_card(1000000000);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(setenv("TRIBO_TEST_STOP", (const char *[]){"1", "5", "30"}[i], 1), 0);
+        ck_assert_uint_eq(play_on_card(0), whole);
+        ck_assert_uint_eq(play_on_card(1000000000), whole);
+    }
+    ck_assert_int_eq(unsetenv("TRIBO_TEST_STOP"), 0);
 }
 END_TEST
 
@@ -250,4 +271,4 @@ END_TEST
 TEST_MAIN(a_job_may_be_left_at_any_time, chosen_trials_are_filmed_whatever_the_threads_and_slices,
           a_film_has_the_states_of_its_trial, films_that_make_no_sense_are_refused,
           a_card_films_as_a_processor_does, how_a_job_on_a_card_is_sliced_cannot_be_seen,
-          a_job_is_played_on_the_card_that_was_asked_for)
+          a_round_that_ends_early_cannot_be_seen, a_job_is_played_on_the_card_that_was_asked_for)
