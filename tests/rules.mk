@@ -82,6 +82,7 @@ $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(TEAM_PLAY) $(CAR
 $(B)/tests/unit/gpu/test_large: $(LARGE_PLAYED)
 $(B)/tests/unit/gpu/test_large_lanes: $(LARGE_PLAYED) $(LARGE_LANES) $(GRID_PLAY)
 $(B)/tests/unit/gpu/test_large $(B)/tests/unit/gpu/test_large_lanes: LDLIBS += -lstdc++
+$(B)/tests/unit/gpu/test_wide_world: $(TEAM_WORLDS) $(TEAM_PLAY)
 $(B)/tests/unit/gpu/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(WARP_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/collide/test_mesh_team: $(B)/tests/unit/gpu/team_world.o $(TEAM_PLAY)
 $(B)/tests/unit/collide/test_mesh_team_f32: $(B)/tests/unit/gpu/team_world.f32.o $(TEAM_PLAY)

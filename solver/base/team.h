@@ -45,7 +45,8 @@ static __device__ inline int32_t tb_team_lane(void)
     return (int32_t)threadIdx.x;
 }
 
-#ifdef TB_UNIT_WARP /* a warp a world: the compiler knows their number */
+#if defined(TB_UNIT_WARP) ||                                                                       \
+    defined(TB_UNIT_WIDE) /* a warp a world: the compiler knows their number */
 static __device__ inline int32_t tb_team_lanes(void)
 {
     return 32;

@@ -112,13 +112,13 @@ TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
     tb_team_sync();
 }
 
-TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
-                          tb_error *error)
+/* Memory of a step's solution and of what its solve begins with. */
+TB_STATIC tb_status take_solution(tb_world *w, const tb_problem *problem, tb_solution *solution,
+                                  tb_real **speeds, tb_error *error)
 {
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
-    const int32_t blocks = problem->number_of_blocks, kept = tb_cached_factor_numbers(dofs);
-    tb_solve_history history; /* a lane's own, like the solution */
-    tb_real *speeds = TB_ARENA_ARRAY(w->arena, tb_real, blocks);
+    const int32_t blocks = problem->number_of_blocks;
+    *speeds = TB_ARENA_ARRAY(w->arena, tb_real, blocks);
     w->warm_statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks);
     *solution =
         TB_VALUE(tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
@@ -126,13 +126,31 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
                               .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
                               .whitened = TB_ARENA_ARRAY(w->arena, double, dofs),
                               .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks)};
-    w->factor = TB_ARENA_ARRAY(w->arena, double, kept);
     if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses ||
-        (w->fine && !solution->fine) || !speeds || !w->warm_statuses || !w->factor)
+        (w->fine && !solution->fine) || !*speeds || !w->warm_statuses)
         return tb_fail_memory(error, 0, "a step's solution");
-    if (rows == 0) {
-        TB_EACH (i, dofs) solution->whitened[i] = 0;
-        tb_team_sync();
+    return TB_OK;
+}
+
+/* The solution of a step without rows. */
+TB_STATIC void solve_nothing(const tb_problem *problem, tb_solution *solution)
+{
+    TB_EACH (i, problem->number_of_dofs) solution->whitened[i] = 0;
+    tb_team_sync();
+}
+
+TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
+                          tb_error *error)
+{
+    const int32_t kept = tb_cached_factor_numbers(problem->number_of_dofs);
+    tb_solve_history history; /* a lane's own, like the solution */
+    tb_real *speeds;
+    const tb_status taken = take_solution(w, problem, solution, &speeds, error);
+    if (taken != TB_OK) return taken;
+    w->factor = TB_ARENA_ARRAY(w->arena, double, kept);
+    if (!w->factor) return tb_fail_memory(error, 0, "a step's solution");
+    if (problem->number_of_rows == 0) {
+        solve_nothing(problem, solution);
         return TB_OK;
     }
     find_statuses(w, speeds);
@@ -549,8 +567,9 @@ TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error)
     fetch_problem(w);
     const double energy = energy_of(w);
     const tb_problem problem = tb_world_problem(w);
-    tb_solution solution;
-    tb_status status = solve(w, &problem, &solution, error);
+    tb_solution solution = stepping->solution;
+    const bool solved = solution.lambda != NULL; /* by a kernel before this one */
+    tb_status status = solved ? TB_OK : solve(w, &problem, &solution, error);
     if (status == TB_OK) status = tb_world_take_no_energy(w, &problem, &solution, error);
     tb_recovered recovered = {0};
     if (status == TB_OK) status = tb_world_recover(w, &solution, &recovered, error);

@@ -114,16 +114,19 @@ static void keep_tables(piece *p)
     tables->slots = p->count;
 }
 
-/* Measures a piece for its launch: the most steps that a world has left, the largest arena and number
- * of dofs, and the effort of the worlds' last solves. */
-static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effort *effort)
+/* Measures a piece for its launch: the most steps that a world has left, the largest arena, most and least
+ * dofs, and the effort of the worlds' last solves. */
+static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, int32_t *least_dofs,
+                           tb_gpu_effort *effort)
 {
     size_t bytes = 0;
     for (int32_t i = 0; i < p->count; i++) {
         const tb_gpu_task *task = task_of(p, i);
         const tb_state *s = task->state;
         if (task->steps_left > *steps) *steps = task->steps_left;
-        if (s->model->number_of_dofs > *dofs) *dofs = s->model->number_of_dofs;
+        const int32_t own = s->model->number_of_dofs;
+        if (own > *dofs) *dofs = own;
+        if (i == 0 || own < *least_dofs) *least_dofs = own;
         if (task->model->arena_size > bytes) bytes = task->model->arena_size;
         /* a state that was restored knows of no last solve */
         if (s->steps > 0 && s->certificate.step == s->steps)
@@ -150,18 +153,19 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_batch *b = p->batch;
     tb_gpu_call *call = &p->call;
     tb_gpu_launch *l = &call->launch;
-    int32_t steps = 0, dofs = 0;
+    int32_t steps = 0, dofs = 0, least_dofs = 0;
     tb_gpu_effort effort = {0};
     memset(call, 0, sizeof *call);
     l->number_of_worlds = p->count;
     tb_gpu_call_set_options(call, options);
-    look_at_worlds(p, &steps, &dofs, &effort);
+    look_at_worlds(p, &steps, &dofs, &least_dofs, &effort);
     tb_status status = let_stop(p, options, error);
     l->steps = tb_gpu_choose_steps(steps, l->stop != NULL, true);
     if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
     tb_gpu_choose_lanes(&b->schedule, b->processors, l);
     tb_gpu_choose_fast(dofs, call->single ? sizeof(float) : sizeof(double), l);
     if (status == TB_OK) status = reserve_arenas(p, error);
+    tb_gpu_choose_wide(least_dofs, call->single, l);
     tb_gpu_choose_alone(&b->schedule, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
     if (task_of(p, 0)->way == TB_GPU_BY_WARP) {

@@ -96,14 +96,20 @@ static bool is_long(const tb_gpu_effort *effort)
     return effort->of_long > 0 && LONG_OF * effort->of_long >= effort->iterations;
 }
 
+void tb_gpu_choose_wide(int32_t least_dofs, bool single, tb_gpu_launch *launch)
+{
+    launch->wide =
+        single && launch->solver == TB_SOLVER_NUMBER_auto && least_dofs <= TB_GPU_WIDE_DOFS;
+}
+
 void tb_gpu_choose_alone(const tb_backend_schedule *fixed, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch)
 {
     const int32_t usual = processors * (is_long(effort) ? ALONE_OF_LONG : ALONE);
     const int32_t most = fixed->alone >= 0 ? fixed->alone : usual;
     const int32_t worlds = launch->number_of_worlds;
-    launch->alone =
-        worlds <= most && launch->slots >= worlds && launch->solver != TB_SOLVER_NUMBER_staggered;
+    launch->alone = worlds <= most && launch->slots >= worlds && !launch->wide &&
+                    launch->solver != TB_SOLVER_NUMBER_staggered;
     if (launch->alone) launch->steps = least(launch->steps, STEPS_ALONE);
 }
 

@@ -26,8 +26,12 @@ int32_t tb_gpu_choose_steps(int32_t most, bool asked, bool stops);
 /* Lanes of a launch whose number of worlds is known. */
 void tb_gpu_choose_lanes(const tb_backend_schedule *fixed, int32_t processors,
                          tb_gpu_launch *launch);
+/* Whether the solves of a launch go to the kernel of wide worlds first: those in float of the solver
+ * `auto`, where the smallest model has so many dofs. Whether a world fits there, the kernel sees. */
+void tb_gpu_choose_wide(int32_t least_dofs, bool single, tb_gpu_launch *launch);
 /* Whether the worlds of a launch go alone, whose number, slots, solver and steps are known; then its
- * steps are no more than one kernel should take. */
+ * steps are no more than one kernel should take. Wide worlds do not, so that their solves are those of
+ * any other number of worlds. */
 void tb_gpu_choose_alone(const tb_backend_schedule *fixed, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch);
 /* The same where all worlds fit the kernel of small worlds and have a slot each. */

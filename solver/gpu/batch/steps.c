@@ -24,27 +24,31 @@ typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t str
 
 typedef struct step_kernels {
     start_function *parts[TB_GPU_KERNELS], *staggered, *alone;
-    start_function *warp; /* NULL in double */
+    start_function *warp, *wide; /* NULL in double */
 } step_kernels;
 
 #define OF_DOUBLE(part) tb_gpu_start_##part,
 #define OF_FLOAT(part)  tb_gpu_start_##part##_f32,
 static const step_kernels IN_DOUBLE = {
-    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, NULL};
+    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, NULL, NULL};
 static const step_kernels IN_FLOAT = {{TB_GPU_START_PARTS(OF_FLOAT)},
                                       tb_gpu_start_staggered_f32,
                                       tb_gpu_start_alone_f32,
-                                      tb_gpu_start_warp_f32};
+                                      tb_gpu_start_warp_f32,
+                                      tb_gpu_start_wide_f32};
 
-/* The parts of a launch: its solver may have a kernel of its own. */
+/* The parts of a launch, whose solver may have a kernel of its own; then the kernel that takes solves
+ * before. */
+enum { WIDE = TB_GPU_KERNELS, LAUNCH_PARTS };
 typedef struct launch_parts {
-    start_function *start[TB_GPU_KERNELS];
+    start_function *start[LAUNCH_PARTS];
 } launch_parts;
 
 static launch_parts parts_of(const step_kernels *kernels, int32_t solver)
 {
     launch_parts parts;
-    memcpy(parts.start, kernels->parts, sizeof parts.start);
+    memcpy(parts.start, kernels->parts, sizeof kernels->parts);
+    parts.start[WIDE] = kernels->wide;
     if (solver == TB_SOLVER_NUMBER_staggered) parts.start[TB_GPU_KERNEL_SOLVE] = kernels->staggered;
     return parts;
 }
@@ -58,6 +62,7 @@ TB_GPU_START_PARTS(STAGES_OF)
 STAGES_OF(staggered)
 STAGES_OF(alone)
 STAGES_OF(warp)
+STAGES_OF(wide)
 #define STAGES(part) tb_gpu_stages_##part, tb_gpu_stages_##part##_f32,
 
 static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
@@ -65,7 +70,7 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     static const char *const NAMES[] = {"arrays", "motion", "mass",     "begin", "rows",
                                         "broad",  "narrow", "contacts", "solve", "end"};
     stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered) STAGES(alone)
-                                          STAGES(warp)};
+                                          STAGES(warp) STAGES(wide)};
     unsigned long long sums[TB_STAGE_SUMS] = {0};
     if (takes[0] == NULL) return;
     (void)cudaStreamSynchronize(stream);
@@ -91,8 +96,11 @@ static cudaError_t start_parts(const tb_gpu_launch *launch, start_function *cons
                                int end, cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
-    for (int part = first; part < end && result == cudaSuccess; part++)
+    for (int part = first; part < end && result == cudaSuccess; part++) {
         result = beyond_first(parts[part](launch, stream), part > first);
+        if (part == TB_GPU_KERNEL_DETECT && launch->wide && result == cudaSuccess)
+            result = beyond_first(parts[WIDE](launch, stream), true);
+    }
     return result;
 }
 
@@ -228,6 +236,8 @@ static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
         if (result == cudaSuccess) result = kernels->alone(&launch, stream);
         if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS && kernels->warp != NULL)
             result = kernels->warp(&launch, stream);
+        if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS && kernels->wide != NULL)
+            result = kernels->wide(&launch, stream);
         if (result == cudaSuccess) result = tb_gpu_start_solve_barrier(&launch, 0, stream);
     }
     return result;

@@ -78,6 +78,7 @@ typedef struct tb_gpu_launch {
     /* pinned memory of the host: once it is not 0, no world begins another step, but each makes the
      * first step of the launch; NULL: the launch goes to its end. Small worlds do not read it. */
     const volatile int32_t *stop;
+    int32_t wide; /* solves go to the kernel of wide worlds first */
 } tb_gpu_launch;
 
 /* Bytes to be copied, a multiple of 8 and aligned so: from and to the card's memory or pinned
@@ -92,6 +93,9 @@ typedef struct tb_gpu_copy {
  * TB_GPU_BLOCKS_AT_ONCE of them fit a processor: with more registers a lane, too few warps would
  * hide each other's memory latency. */
 enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREADS = 128 };
+
+/* Dofs of a world that the kernel of wide worlds takes (wide/wide_solve.h). */
+enum { TB_GPU_WIDE_DOFS = 36 };
 
 /* Shared memory that a launch gives a block at most: TB_GPU_BLOCKS_AT_ONCE of them, each with 1 KiB
  * that is not its own and 3 KiB that sweeps have, find room in 227 KiB. */
@@ -112,6 +116,8 @@ TB_GPU_START_KERNEL(staggered)
 TB_GPU_START_KERNEL(alone)
 /* ... the same of worlds that tb_gpu_warp_fits, which leaves hard steps to `alone`... */
 TB_GPU_START_KERNEL(warp)
+/* ... the solves of worlds of up to 36 dofs, which leaves some to `solve`... */
+TB_GPU_START_KERNEL(wide)
 /* ... or all steps of all; `sides` are needed where solves overlap. */
 struct tb_gpu_side_streams;
 TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_steps,

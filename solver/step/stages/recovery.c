@@ -385,16 +385,22 @@ TB_STATIC tb_status recover_by_solver(tb_world *w, const tb_problem *problem,
     return tb_world_run_solver(w, &options, problem, &warm, solved, error);
 }
 
+TB_EXTERN bool tb_world_asks_for_recovery(const tb_world *world, const tb_solution *solution)
+{
+    const int32_t equalities = tb_row_memory_layout(world->model).equalities;
+    bool any = false;
+    TB_EACH (b, world->number_of_blocks) any = any || asks(world, solution, equalities, b);
+    return tb_team_any(any);
+}
+
 TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solution,
                                      tb_recovered *recovered, tb_error *error)
 {
     tb_world *w = world;
     const int32_t equalities = tb_row_memory_layout(w->model).equalities;
     const int32_t dofs = w->model->number_of_dofs;
-    bool any = false;
     memset(recovered, 0, sizeof *recovered);
-    TB_EACH (b, w->number_of_blocks) any = any || asks(w, solution, equalities, b);
-    if (!tb_team_any(any)) return TB_OK;
+    if (!tb_world_asks_for_recovery(w, solution)) return TB_OK;
 
     recovery_problem p;
     tb_real *velocity = TB_ARENA_ARRAY(w->arena, tb_real, dofs);

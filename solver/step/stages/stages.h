@@ -152,6 +152,10 @@ typedef struct tb_recovered {
     tb_fault worst;
 } tb_recovered;
 
+/* Whether the step's solution leaves a recovery to do; the same for all lanes. */
+#define tb_world_asks_for_recovery TB_SYMBOL(tb_world_asks_for_recovery)
+TB_EXTERN bool tb_world_asks_for_recovery(const tb_world *world, const tb_solution *solution);
+
 /* The motion that gives back penetrations, violated limits and the errors of loops far from closed,
  * after the velocities have been solved for. From the arena. */
 #define tb_world_recover TB_SYMBOL(tb_world_recover)

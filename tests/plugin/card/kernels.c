@@ -228,6 +228,13 @@ cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stre
     return result;
 }
 
+/* Takes no solve of a wide world, so that the next launch makes it. */
+cudaError_t tb_gpu_start_wide_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    (void)launch;
+    return played_use(stream);
+}
+
 /* On a card a solve barrier that counts wrongly opens too early, or never. */
 cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,
                                        cudaStream_t stream)

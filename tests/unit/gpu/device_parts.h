@@ -11,18 +11,23 @@ typedef struct device_room {
     tb_workspace workspace;
 } device_room;
 
+// A solve in the place of the first part of tb_step_solve; true: in the place of all of it.
+typedef bool first_solve(tb_stepping *stepping, void *context);
+
 static tb_status play_parts(tb_state *state, const tb_step_options *options, device_room *room,
-                            tb_certificate *certificate)
+                            first_solve *first, void *context, tb_certificate *certificate)
 {
     tb_stepping *stepping = &room->stepping;
     tb_status status = tb_step_begin(stepping, state, options, &room->workspace, certificate, NULL);
     if (status == TB_OK) status = tb_step_detect(stepping, certificate, NULL);
-    if (status == TB_OK) status = tb_step_solve(stepping, NULL);
+    if (status == TB_OK && !(first && first(stepping, context)))
+        status = tb_step_solve(stepping, NULL);
     return status == TB_OK ? tb_step_end(stepping, certificate, NULL) : status;
 }
 
-// A lane's part of device_world_step and team_world_step.
-static tb_status play_job(device_job *job, device_room *room, tb_certificate *certificate)
+// A lane's part of device_world_step, team_world_step and wide_world_step.
+static tb_status play_job(device_job *job, device_room *room, first_solve *first, void *context,
+                          tb_certificate *certificate)
 {
     tb_workspace *workspace = &room->workspace;
     if (TB_LEADER) {
@@ -34,7 +39,8 @@ static tb_status play_job(device_job *job, device_room *room, tb_certificate *ce
     tb_status status = TB_OK;
     if (job->course)
         status = tb_course_apply_inputs(job->state, job->course, job->step, &workspace->arena);
-    if (status == TB_OK) status = play_parts(job->state, job->options, room, certificate);
+    if (status == TB_OK)
+        status = play_parts(job->state, job->options, room, first, context, certificate);
     if (job->course && (status == TB_OK || status == TB_DIVERGED))
         tb_course_record_outputs(job->state, job->course, job->step, certificate);
     tb_team_sync();

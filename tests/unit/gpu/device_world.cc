@@ -7,5 +7,5 @@
 tb_status device_world_step(device_job *job, tb_certificate *certificate)
 {
     device_room room;
-    return play_job(job, &room, certificate);
+    return play_job(job, &room, NULL, NULL, certificate);
 }

@@ -28,6 +28,11 @@ tb_status device_world_step(device_job *job, tb_certificate *certificate);
 #define team_world_step TB_SYMBOL(team_world_step)
 tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certificate);
 
+/* The same by a warp, whose solve is that of wide worlds (gpu/batch/step_wide.cu) where it takes the step.
+ * *left: it has left the solve to the general solvers; *recovers: the positions recover after it. */
+#define wide_world_step TB_SYMBOL(wide_world_step)
+tb_status wide_world_step(device_job *job, bool *left, bool *recovers, tb_certificate *certificate);
+
 /* The same by the kernel of small worlds, a warp a world: see warp_world.cc. UNSUPPORTED: it leaves the
  * step to the general kernel. */
 #define warp_world_step TB_SYMBOL(warp_world_step)

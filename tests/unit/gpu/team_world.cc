@@ -4,6 +4,8 @@
 #define TB_TEAM_PLAYED 1
 #include "gpu/batch/physics.h"
 
+#include "gpu/batch/wide/wide_step.h"
+
 #include "device_parts.h"
 #include "team_meshes.h"
 #include "team_play.h"
@@ -14,19 +16,31 @@ typedef struct play {
     device_job jobs[32];
     tb_status status[32];
     tb_certificate certificate; // of the leader
+    first_solve *first;
+    wide_outcome outcome;
 } play;
+
+static wide_memory shared;
+
+static bool solve_wide(tb_stepping *stepping, void *context)
+{
+    const wide_outcome outcome = wide_step_solve(stepping, &shared);
+    if (TB_LEADER) ((play *)context)->outcome = outcome;
+    return outcome == WIDE_DONE;
+}
 
 static void play_lane(void *context, int32_t lane)
 {
     play *p = (play *)context;
     tb_certificate certificate;
-    p->status[lane] = play_job(&p->jobs[lane], &p->room, &certificate);
+    p->status[lane] = play_job(&p->jobs[lane], &p->room, p->first, p, &certificate);
     if (lane == 0) p->certificate = certificate;
 }
 
-tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certificate)
+static tb_status step_together(play *own, device_job *job, int32_t lanes,
+                               tb_certificate *certificate)
 {
-    play p = {};
+    play &p = *own;
     for (int32_t i = 0; i < lanes; i++) p.jobs[i] = *job;
     team_play(lanes, play_lane, &p);
     for (int32_t i = 1; i < lanes; i++)
@@ -35,6 +49,24 @@ tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certif
     job->wanted = p.jobs[0].wanted;
     *certificate = p.certificate;
     return p.status[0];
+}
+
+tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certificate)
+{
+    play p = {};
+    return step_together(&p, job, lanes, certificate);
+}
+
+tb_status wide_world_step(device_job *job, bool *left, bool *recovers, tb_certificate *certificate)
+{
+    play p = {};
+    p.first = solve_wide;
+    p.outcome = WIDE_LEFT;
+    memset(&shared, 0xff, sizeof shared);
+    const tb_status status = step_together(&p, job, 32, certificate);
+    *left = p.outcome == WIDE_LEFT;
+    *recovers = p.outcome == WIDE_LACKING;
+    return status;
 }
 
 // ---- pairs with meshes ----

@@ -1,0 +1,43 @@
+/* The solve of a step of worlds with up to 36 dofs, in float: a warp takes a world. A world that it
+ * cannot solve, or whose positions have to recover, is left to step_solve.cu, which comes next. See
+ * step_part.h and wide/wide_solve.h. */
+#define KERNEL_NAME   tb_gpu_step_wide
+#define KERNEL_START  tb_gpu_start_wide
+#define KERNEL_STAGES tb_gpu_stages_wide
+#define TB_UNIT_WIDE
+#include "gpu/batch/step_part.h"
+
+#include "gpu/batch/wide/wide_step.h"
+
+TB_STATIC void solve_wide(const tb_gpu_launch *launch, int32_t slot)
+{
+    saved_step *saved = saved_step_of(launch, slot);
+    shared_step *shared = shared_step_of_team();
+    size_t bytes;
+    wide_memory *memory = (wide_memory *)tb_team_fast(&bytes);
+    TB_STAGES_BEGIN();
+    if (!is_before_part(saved, TB_GPU_KERNEL_SOLVE)) return;
+    load_step(launch, saved, shared);
+    const wide_outcome outcome = wide_step_solve(&shared->stepping, memory);
+    TB_STAGE_DONE(TB_STAGE_SOLVE);
+    if (outcome == WIDE_LEFT) return; /* the saved step is as it was */
+    save_step(saved, shared);
+    tb_team_sync();
+    if (TB_LEADER && outcome == WIDE_DONE) saved->stage = TB_GPU_KERNEL_END;
+}
+
+/* Blocks that find room on a processor by their shared memory. */
+enum { WIDE_AT_ONCE = 14 };
+
+STEP_KERNEL(WIDE_AT_ONCE)
+{
+    const int32_t slot = slot_of_team();
+    if (is_slot(&launch, slot)) solve_wide(&launch, slot);
+}
+
+extern "C" cudaError_t KERNEL_SYMBOL(KERNEL_START)(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    const size_t bytes = shared_bytes_of_team(sizeof(wide_memory));
+    step_kernel<<<(unsigned)launch->slots, dim3(TB_GPU_BLOCK_THREADS, 1), bytes, stream>>>(*launch);
+    return cudaGetLastError();
+}

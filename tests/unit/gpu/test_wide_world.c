@@ -1,0 +1,204 @@
+/* The solve of wide worlds (solver/gpu/batch/wide), with a card's lanes played on this machine: it comes to
+ * the answers of the library, to the tolerance in every step, and leaves what it does not take. */
+#include "device_world.h"
+#include "test_util.h"
+
+#include <math.h>
+
+tb_status wide_world_step_f32(device_job *job, bool *left, bool *recovers,
+                              tb_certificate *certificate);
+
+enum { CONTACTS = 256, BYTES = 8 << 20 };
+
+/* ---- scenes ---- */
+
+#define BOX(z)                                                                                     \
+    "<body pos=\"0 0 " z                                                                           \
+    "\"><freejoint/><geom type=\"box\" size=\".05 .05 .05\" mass=\"1\"/></body>"
+#define STACK(boxes)                                                                               \
+    "<mujoco><option timestep=\"0.001\"/><default><geom friction=\"0.7 0 0\"/></default>"          \
+    "<worldbody><geom type=\"plane\" size=\"1 1 .1\"/>" boxes "</worldbody></mujoco>"
+
+static const char SIX_BOXES[] =
+    STACK(BOX("0.05") BOX("0.15") BOX("0.25") BOX("0.35") BOX("0.45") BOX("0.55"));
+static const char SEVEN_BOXES[] =
+    STACK(BOX("0.05") BOX("0.15") BOX("0.25") BOX("0.35") BOX("0.45") BOX("0.55") BOX("0.65"));
+static const char DEEP_BOX[] = STACK(BOX("0.035"));
+
+/* A body with two legs of two hinges, which have limits, dry friction and servos, and a ball that spins
+ * on the ground. */
+#define LEG(side, y)                                                                               \
+    "<body pos=\"0 " y " -0.1\"><joint name=\"hip" side                                            \
+    "\" type=\"hinge\" axis=\"0 1 0\" limited=\"true\""                                            \
+    " range=\"-1 1\" armature=\"0.01\" frictionloss=\"0.05\"/>"                                    \
+    "<geom type=\"capsule\" fromto=\"0 0 0 0 0 -0.2\" size=\"0.03\"/>"                             \
+    "<body pos=\"0 0 -0.25\"><joint name=\"knee" side                                              \
+    "\" type=\"hinge\" axis=\"0 1 0\" limited=\"true\""                                            \
+    " range=\"-0.05 1\" armature=\"0.01\"/>"                                                       \
+    "<geom type=\"capsule\" fromto=\"0 0 0 0.05 0 -0.2\" size=\"0.03\"/></body></body>"
+static const char WALKER[] =
+    "<mujoco><option timestep=\"0.002\"/><compiler angle=\"radian\"/><worldbody>"
+    "<geom type=\"plane\" size=\"2 2 .1\"/>"
+    "<body pos=\"0 0 0.55\"><freejoint/><geom type=\"box\" size=\".1 .12 .08\"/>" LEG("L", "0.08")
+        LEG("R", "-0.08") "</body>"
+                          "<body pos=\"0.5 0 0.0999\"><freejoint/><geom type=\"sphere\" "
+                          "size=\"0.1\" condim=\"4\""
+                          " friction=\"0.7 0.02 0\"/></body></worldbody>"
+                          "<actuator><position joint=\"hipL\" kp=\"20\" kv=\"2\" "
+                          "ctrllimited=\"true\" ctrlrange=\"-1 1\""
+                          " forcelimited=\"true\" forcerange=\"-30 30\"/>"
+                          "<position joint=\"kneeR\" kp=\"20\" kv=\"2\"/></actuator></mujoco>";
+
+static tb_model *model_of(const char *scene_text)
+{
+    tb_error error;
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    TEST_OK(tb_scene_load_mjcf(scene_text, strlen(scene_text), "scene.xml", NULL, &scene, &error),
+            &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+/* ---- a world on the played card ---- */
+
+typedef struct wide_world {
+    tb_state state;
+    tb_contact_record *contacts[2];
+    void *memory;
+    int left, recovering; /* steps */
+} wide_world;
+
+static wide_world make_world(const tb_state *like)
+{
+    wide_world w = {.state = *like, .memory = aligned_alloc(64, BYTES)};
+    ck_assert_ptr_nonnull(w.memory);
+    for (int i = 0; i < 2; i++) w.contacts[i] = calloc(CONTACTS, sizeof *w.contacts[i]);
+    ck_assert(w.contacts[0] && w.contacts[1]);
+    if (like->number_of_contacts > 0)
+        memcpy(w.contacts[0], like->contacts,
+               (size_t)like->number_of_contacts * sizeof *w.contacts[0]);
+    w.state.contacts = w.contacts[0];
+    w.state.contact_capacity = CONTACTS;
+    return w;
+}
+
+static void free_world(wide_world *w)
+{
+    free(w->contacts[0]);
+    free(w->contacts[1]);
+    free(w->memory);
+}
+
+static void step_world(wide_world *w, const tb_step_options *options, tb_certificate *certificate)
+{
+    bool left, recovers;
+    device_job job = {.state = &w->state,
+                      .options = options,
+                      .solver = tb_solver_number(options->solve.solver),
+                      .memory = w->memory,
+                      .bytes = BYTES};
+    w->state.next_contacts = w->contacts[w->state.contacts == w->contacts[0]];
+    w->state.next_capacity = CONTACTS;
+    w->state.next_wanted = 0;
+    TEST_OK(wide_world_step_f32(&job, &left, &recovers, certificate), NULL);
+    w->left += left;
+    w->recovering += recovers;
+}
+
+/* ---- comparisons ---- */
+
+typedef struct outcome {
+    double differs; /* largest of all coordinates and steps */
+    int left, recovering;
+    double deepest; /* m, after the last step */
+} outcome;
+
+/* Steps a scene here and in the library. */
+static outcome compare(const char *scene, const tb_step_options *options, int steps)
+{
+    tb_error error;
+    tb_model *model = model_of(scene);
+    tb_state *state = NULL, *other = NULL;
+    tb_stepper *stepper = NULL;
+    outcome o = {0};
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    for (int32_t i = 0; i < tb_model_count(model).actuators; i++)
+        TEST_OK(tb_state_set_control(state, i, 0.3, &error), &error);
+    TEST_OK(tb_stepper_create(options, &stepper, &error), &error);
+    TEST_OK(tb_state_fork(state, &other, &error), &error);
+    wide_world w = make_world(other);
+    for (int i = 0; i < steps; i++) {
+        tb_certificate expected, certificate;
+        TEST_OK(tb_step(stepper, state, 1, &expected, &error), &error);
+        step_world(&w, options, &certificate);
+        ck_assert_int_eq(certificate.status, TB_OK);
+        ck_assert_int_eq(certificate.contacts, expected.contacts);
+        ck_assert_int_eq(certificate.rows, expected.rows);
+        ck_assert_double_le(certificate.residual, options->solve.tolerance);
+        o.deepest = certificate.penetration;
+        for (int32_t k = 0; k < tb_model_count(model).coordinates; k++)
+            o.differs = fmax(o.differs, fabs(tb_state_q(state)[k] - w.state.q[k]));
+    }
+    o.left = w.left;
+    o.recovering = w.recovering;
+    free_world(&w);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(other);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    return o;
+}
+
+static tb_step_options in_float(void)
+{
+    tb_step_options options = tb_step_defaults();
+    options.precision = TB_FLOAT;
+    options.solve.tolerance = 1e-6;
+    return options;
+}
+
+START_TEST(boxes_and_legs_come_to_the_answer_of_the_library)
+{
+    const tb_step_options options = in_float();
+    const outcome boxes = compare(SIX_BOXES, &options, 40);
+    ck_assert_int_eq(boxes.left, 0);
+    ck_assert_double_le(boxes.differs, 1e-6);
+    /* the legs reach the ground in the seventh part of a second */
+    const outcome walker = compare(WALKER, &options, 100);
+    ck_assert_int_eq(walker.left, 0);
+    ck_assert_double_le(walker.differs, 2e-5);
+}
+END_TEST
+
+START_TEST(an_overlap_recovers_as_in_the_library)
+{
+    const tb_step_options options = in_float();
+    const outcome deep = compare(DEEP_BOX, &options, 20);
+    ck_assert_int_eq(deep.left, 0);
+    ck_assert_int_gt(deep.recovering, 5);
+    ck_assert_double_le(deep.differs, 1e-6);
+    ck_assert_double_lt(deep.deepest, 0.015);
+}
+END_TEST
+
+START_TEST(worlds_that_it_does_not_take_have_the_bytes_of_the_library)
+{
+    tb_step_options options = in_float();
+    const outcome seven = compare(SEVEN_BOXES, &options, 3);
+    ck_assert_int_eq(seven.left, 3);
+    ck_assert(seven.differs == 0);
+    options.solve.solver = "sor";
+    options.solve.maximum_iterations = 5000;
+    const outcome sor = compare(DEEP_BOX, &options, 3);
+    ck_assert_int_eq(sor.left, 3);
+    ck_assert(sor.differs == 0);
+    options = in_float();
+    options.solve.warm_start = false;
+    ck_assert_int_eq(compare(SIX_BOXES, &options, 2).left, 2);
+}
+END_TEST
+
+TEST_MAIN(boxes_and_legs_come_to_the_answer_of_the_library, an_overlap_recovers_as_in_the_library,
+          worlds_that_it_does_not_take_have_the_bytes_of_the_library)
