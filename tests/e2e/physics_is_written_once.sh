@@ -30,7 +30,9 @@ functions() {
 # - the kernel of small worlds (batch/small), a schedule of its own with a lane for an item, and with
 #   its own box pairs, mass matrix and Newton; test_device_world and test_gpu_step compare it with the
 #   general step
-PROGRAMS='/batch/small/|/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$|/stored/'
+# - the solve of wide worlds (batch/wide), newton.c's method for a warp; projections, slopes and the natural
+#   map are shared; test_wide_world and test_gpu_step compare it with the general solve
+PROGRAMS='/batch/(small|wide)/|/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$|/stored/'
 
 
 # prints the faults of the tree in folder $1
