@@ -391,6 +391,18 @@ START_TEST(few_worlds_go_alone)
     launch.solver = TB_SOLVER_NUMBER_staggered; /* has a kernel of its own */
     tb_gpu_choose_alone(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 0);
+    /* in float a world of at most 36 dofs has its solves by a kernel of their own, also where it is one */
+    launch.solver = TB_SOLVER_NUMBER_auto;
+    tb_gpu_choose_wide(36, true, &launch);
+    tb_gpu_choose_alone(&told, 132, &even, &launch);
+    ck_assert(launch.wide && !launch.alone);
+    tb_gpu_choose_wide(37, true, &launch);
+    ck_assert(!launch.wide);
+    tb_gpu_choose_wide(36, false, &launch);
+    ck_assert(!launch.wide);
+    launch.solver = TB_SOLVER_NUMBER_sor;
+    tb_gpu_choose_wide(36, true, &launch);
+    ck_assert(!launch.wide);
 }
 END_TEST
 
