@@ -135,11 +135,14 @@ static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, int32_t *lea
     p->call.launch.arena_size = arena_stride(bytes);
 }
 
-/* A caller that may cancel can end the launch. */
+/* A caller that may cancel can end the launch: not one step, and not small worlds, which do not read
+ * the word. These wait without a question, which would take longer than a short launch. */
 static tb_status let_stop(piece *p, const tb_step_options *options, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
-    if (options->solve.cancelled == NULL) return TB_OK;
+    const tb_gpu_launch *l = &p->call.launch;
+    if (options->solve.cancelled == NULL || l->steps == 1 || l->alone == TB_GPU_ALONE_BY_WARP)
+        return TB_OK;
     const tb_status status = tb_gpu_reserve_pinned(&b->device, &b->stop, sizeof(int32_t), error);
     if (status != TB_OK) return status;
     *(int32_t *)b->stop.memory = 0;
@@ -159,12 +162,11 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     l->number_of_worlds = p->count;
     tb_gpu_call_set_options(call, options);
     look_at_worlds(p, &steps, &dofs, &least_dofs, &effort);
-    tb_status status = let_stop(p, options, error);
-    l->steps = tb_gpu_choose_steps(steps, l->stop != NULL, true);
+    l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL, true);
     if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
     tb_gpu_choose_lanes(&b->schedule, b->processors, l);
     tb_gpu_choose_fast(dofs, call->single ? sizeof(float) : sizeof(double), l);
-    if (status == TB_OK) status = reserve_arenas(p, error);
+    tb_status status = reserve_arenas(p, error);
     tb_gpu_choose_wide(least_dofs, call->single, l);
     tb_gpu_choose_alone(&b->schedule, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
@@ -172,6 +174,7 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
         tb_gpu_choose_warp(l);
         l->tables_stand = tables_stand(p);
     }
+    if (status == TB_OK) status = let_stop(p, options, error);
     if (status == TB_OK && l->overlap > 0) {
         status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
         /* without side streams every world waits for the longest solve */

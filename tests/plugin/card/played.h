@@ -24,6 +24,7 @@ typedef struct played_counts {
     int64_t launches; /* of steps or copies, or of a graph */
     int64_t tables;   /* launches that made tables of models */
     int64_t copies, allocations, waits, events, others;
+    int64_t questions; /* whether a stream has work left */
 } played_counts;
 __attribute__((visibility("default"))) void played_tell(played_counts *counts);
 /* For the played kernels: one more. */

@@ -29,7 +29,7 @@ struct played_event {
 };
 
 static _Atomic size_t taken[CARDS];
-enum { LAUNCHES, TABLES, COPIES, ALLOCATIONS, WAITS, EVENTS, OTHERS, KINDS };
+enum { LAUNCHES, TABLES, COPIES, ALLOCATIONS, WAITS, QUESTIONS, EVENTS, OTHERS, KINDS };
 static _Atomic int64_t counts[KINDS];
 static atomic_bool lost;
 static _Thread_local int current;
@@ -67,6 +67,7 @@ void played_tell(played_counts *told)
                             .copies = counts[COPIES],
                             .allocations = counts[ALLOCATIONS],
                             .waits = counts[WAITS],
+                            .questions = counts[QUESTIONS],
                             .events = counts[EVENTS],
                             .others = counts[OTHERS]};
 }
@@ -222,6 +223,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
+    counts[QUESTIONS]++;
     return state_of(stream);
 }
 

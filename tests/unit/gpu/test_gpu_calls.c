@@ -44,6 +44,41 @@ START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
 }
 END_TEST
 
+/* Requests of a warm call of this many steps by a caller that may cancel, beside those that the first
+ * test counts. */
+static int64_t questions(tb_model *model, int steps)
+{
+    int left = INT32_MAX;
+    tb_error error;
+    tb_stepper *stepper = NULL;
+    tb_state *state = state_of(model);
+    tb_step_options options = tb_step_defaults();
+    options.backend = TB_BACKEND_GPU;
+    options.resident = true;
+    options.solve.cancelled = gives_up;
+    options.solve.cancelled_context = &left;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    for (int i = 0; i < 3; i++) step(stepper, state, steps);
+    const int64_t before = asked().questions;
+    step(stepper, state, steps);
+    const int64_t made = asked().questions - before;
+    tb_state_destroy(state);
+    tb_stepper_destroy(stepper);
+    return made;
+}
+
+/* One step cannot end early, and the pauses between questions are longer than a short launch. */
+START_TEST(a_caller_is_not_asked_during_one_step)
+{
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    ck_assert_int_eq(questions(model, 1), 0);
+    ck_assert_int_ge(questions(model, 2), 1);
+    tb_model_destroy(model);
+}
+END_TEST
+
 static tb_model *ball_on_a_floor(void)
 {
     static const double position[3] = {0, 0, 0.06}, size[3] = {0.05, 0, 0};
@@ -484,7 +519,8 @@ START_TEST(solves_overlap_where_there_are_many)
 }
 END_TEST
 
-TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime, tables_of_a_model_are_made_once,
+TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
+          a_caller_is_not_asked_during_one_step, tables_of_a_model_are_made_once,
           a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
           a_caller_may_give_up_between_launches, a_caller_may_give_up_during_a_launch,
           how_a_call_is_spread_over_the_card_leaves_no_trace,
