@@ -137,10 +137,10 @@ typedef struct tb_solve_options {
      * omega is halved; gap instead of gap / h; a first sweep with mu = 1; on a GPU a fence in place
      * of the barriers, so that threads read velocities of other sweeps) */
     bool as_listed;
-    /* the solver calls it between sweeps; true ends the solve as CANCELLED. On a GPU a call asks it
-     * before every launch (at most 64 steps) and about every 0.1 ms of the launch; after true each
-     * world ends the step that it makes, so that worlds may have taken different numbers of steps.
-     * NULL: never */
+    /* the solver calls it between sweeps; true ends the solve as CANCELLED; NULL: never. On a GPU: before
+     * each launch of at most 64 steps, and about every 0.1 ms of it, but not during one step nor during
+     * small worlds' launch of 20 ms at most. After true each world ends its step, so that worlds may
+     * have taken different numbers of steps */
     bool (*cancelled)(void *context);
     void *cancelled_context;
 } tb_solve_options;
