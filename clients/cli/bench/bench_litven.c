@@ -469,8 +469,8 @@ static void add_counts(thesis_row *row, const tb_soft_certificate *schurpa,
         }
 }
 
-/* What bounds the ratio of times: DIRECT's factorizations over those of SCHURPA, whose solves are not
- * cheaper. */
+/* Notes the bound of the ratio of times: DIRECT's factorizations over SCHURPA's, since a solve of SCHURPA
+ * is not cheaper than one of DIRECT. */
 static void note_counts(thesis_table *t, time_counts sum[2][2])
 {
     for (int phase = 0; phase < 2; phase++) {
@@ -486,33 +486,27 @@ static void note_counts(thesis_table *t, time_counts sum[2][2])
 
 static void add_time_columns(thesis_table *t)
 {
-    static const char *const COLUMNS[TIMES] = {"schurpa_contact",
-                                               "direct_contact",
-                                               "schurpa_contact_factor",
-                                               "direct_contact_factor",
-                                               "schurpa_contact_solve",
-                                               "direct_contact_solve",
-                                               "schurpa_friction",
-                                               "direct_friction",
-                                               "schurpa_friction_factor",
-                                               "direct_friction_factor",
-                                               "schurpa_friction_solve",
-                                               "direct_friction_solve",
-                                               "speedup_contact",
-                                               "speedup_friction",
-                                               "step",
-                                               "floor",
-                                               "rate"};
-    static const char *const UNITS[] = {"ms", "", "ms", "MB", "GB/s"};
-    static const char *const PANELS[] = {
-        "contact",          "contact: factor", "contact: solve",     "friction",
-        "friction: factor", "friction: solve", "DIRECT over SCHURPA"};
+    static const struct {
+        const char *name, *unit, *panel;
+    } COLUMNS[TIMES] = {{"schurpa_contact", "ms", "contact"},
+                        {"direct_contact", "ms", "contact"},
+                        {"schurpa_contact_factor", "ms", "contact: factor"},
+                        {"direct_contact_factor", "ms", "contact: factor"},
+                        {"schurpa_contact_solve", "ms", "contact: solve"},
+                        {"direct_contact_solve", "ms", "contact: solve"},
+                        {"schurpa_friction", "ms", "friction"},
+                        {"direct_friction", "ms", "friction"},
+                        {"schurpa_friction_factor", "ms", "friction: factor"},
+                        {"direct_friction_factor", "ms", "friction: factor"},
+                        {"schurpa_friction_solve", "ms", "friction: solve"},
+                        {"direct_friction_solve", "ms", "friction: solve"},
+                        {"speedup_contact", "", "DIRECT over SCHURPA"},
+                        {"speedup_friction", "", "DIRECT over SCHURPA"},
+                        {"step", "ms", "step"},
+                        {"floor", "MB", "floor"},
+                        {"rate", "GB/s", "rate"}};
     for (int k = 0; k < TIMES; k++)
-        thesis_add_series(t, COLUMNS[k],
-                          UNITS[k < SPEEDUP ? 0
-                                : k < WHOLE ? 1
-                                            : k - WHOLE + 2],
-                          k < WHOLE ? PANELS[k / 2] : COLUMNS[k]);
+        thesis_add_series(t, COLUMNS[k].name, COLUMNS[k].unit, COLUMNS[k].panel);
 }
 
 static tb_status fill_times(const thesis_options *o, thesis_table *t, tb_error *error)

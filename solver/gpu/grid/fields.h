@@ -92,7 +92,7 @@ typedef enum tb_gpu_soft_stage {
 /* Columns of the parts of a contact: sums, and from TB_GPU_SOFT_SUMMED on maxima. */
 enum { TB_GPU_SOFT_SUMMED = 5, TB_GPU_SOFT_PARTS = 7 };
 
-/* What the host learns of the contacts. */
+/* Counts and sums of the contacts of a substep that are copied to the host. */
 typedef struct tb_gpu_soft_counts {
     int32_t contacts; /* found cells that an impulse can change */
     int32_t

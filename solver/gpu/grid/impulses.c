@@ -362,7 +362,7 @@ tb_status tb_gpu_soft_solve(tb_gpu_soft_world *c, tb_soft_card_contacts *s, tb_e
     p->sets = s->sets;
     const tb_status status = solve_contacts(&r);
     s->solved = status == TB_OK;
-    /* what a card does not take is the processor's */
+    /* programs that the card does not take, or has no memory for, go to the processor */
     if (status == TB_UNSUPPORTED || status == TB_RESOURCE_EXHAUSTED) return TB_OK;
     if (status != TB_OK) return status;
     c->now = 1 - c->now;
