@@ -68,12 +68,6 @@ void tb_soft_clamps_take(tb_soft_world *w)
         if (w->fields[b].held != NULL) tb_soft_planes(w, b, take_plane, NULL);
 }
 
-void tb_soft_clamp_push(tb_soft_world *w, int32_t clamp, const double x[3], const double push[3])
-{
-    tb_soft_rigid *r = rigid_of(w, w->scene.clamps + clamp);
-    if (r != NULL) tb_soft_rigid_push(r, x, push);
-}
-
 void tb_soft_clamp_receive(tb_soft_world *w, int32_t clamp, const double impulse[3],
                            const double moment[3])
 {

@@ -154,8 +154,6 @@ void tb_soft_partners_end(tb_soft_world *w, double dt);
 void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const double point[3],
                                double velocity[3]);
 
-/* An impulse (N s) at a point. */
-void tb_soft_rigid_push(tb_soft_rigid *rigid, const double point[3], const double push[3]);
 /* Whether a shape of the body may touch a soft body within dt. */
 bool tb_soft_rigid_is_near(const tb_soft_world *w, int32_t rigid, double dt);
 
@@ -174,8 +172,6 @@ void tb_soft_clamp_receive(tb_soft_world *w, int32_t clamp, const double impulse
 bool tb_soft_clamp_follows(const tb_soft_world *w, int32_t clamp);
 /* The frames of all clamps, after their rigid bodies have new places or twists. */
 void tb_soft_clamps_place(tb_soft_world *w);
-/* An impulse (N s) at x on the frame's rigid body, if it has one. */
-void tb_soft_clamp_push(tb_soft_world *w, int32_t clamp, const double x[3], const double push[3]);
 /* Whether the body is clamped to the rigid body of the obstacle: they do not touch each other. */
 bool tb_soft_clamped_to(const tb_soft_world *w, int32_t body, int32_t obstacle);
 

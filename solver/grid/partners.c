@@ -107,18 +107,7 @@ void tb_soft_obstacle_velocity(const tb_soft_world *w, int32_t obstacle, const d
     memcpy(velocity, o->velocity, 3 * sizeof *velocity);
     if (o->rigid == 0) return;
     const tb_soft_rigid *r = w->rigid + (o->rigid - 1);
-    const tb_vec3 arm = tb_v3_sub(tb_v3_load(point), r->centre);
-    tb_v3_store(velocity,
-                tb_v3_add(tb_v3_load(r->twist), tb_v3_cross(tb_v3_load(r->twist + 3), arm)));
-}
-
-void tb_soft_rigid_push(tb_soft_rigid *r, const double point[3], const double push[3])
-{
-    const tb_vec3 p = tb_v3_load(push), arm = tb_v3_sub(tb_v3_load(point), r->centre);
-    double wrench[6];
-    tb_v3_store(wrench, p);
-    tb_v3_store(wrench + 3, tb_v3_cross(arm, p));
-    for (int i = 0; i < 6; i++) r->impulse[i] += wrench[i];
+    tb_soft_partner_velocity(r->centre, r->twist, point, velocity);
 }
 
 bool tb_soft_rigid_is_near(const tb_soft_world *w, int32_t rigid, double dt)

@@ -514,23 +514,37 @@ static double cone_error(projections *p)
     return worst;
 }
 
-/* The part of an impulse that a side's held nodes take acts on what holds them. */
-static void push_clamps(tb_soft_world *w, const tb_soft_contact *c, int32_t who,
-                        const double weights[8], const double impulse[3])
+/* Clamps that hold the corners' nodes of a contact. */
+static void held_corners(const tb_soft_world *w, const tb_soft_contact *c, uint8_t held[2][8])
 {
-    const tb_soft_lattice *l = &w->scene.lattice;
-    if (who >= w->scene.number_of_bodies || w->fields[who].held == NULL) return;
-    for (int k = 0; k < 8; k++) {
-        const int32_t node = tb_soft_corner(w, c->cell, k);
-        if (w->fields[who].held[node] == 0) continue;
-        const int64_t at[3] = {node % w->space.stride[1], node / w->space.stride[1] % l->nodes[1],
-                               node / w->space.stride[2]};
-        double x[3], push[3];
-        for (int a = 0; a < 3; a++) {
-            x[a] = tb_soft_coordinate(w, a, (int32_t)at[a]);
-            push[a] = weights[k] * impulse[a];
+    for (int side = 0; side < 2; side++) {
+        const int32_t who = side == 0 ? c->a : c->b;
+        const bool any = who < w->scene.number_of_bodies && w->fields[who].held != NULL;
+        for (int k = 0; k < 8; k++)
+            held[side][k] = any ? w->fields[who].held[tb_soft_corner(w, c->cell, k)] : 0;
+    }
+}
+
+/* Rigid bodies get the impulses of the contacts. */
+static void push_rigid(tb_soft_world *w, const tb_soft_links *l)
+{
+    int32_t followed[TB_SOFT_MOST_BODIES];
+    for (int32_t c = 0; c < w->scene.number_of_clamps; c++)
+        followed[c] = w->scene.clamps[c].rigid - 1;
+    for (int32_t r = 0; r < w->number_of_rigid; r++) {
+        tb_soft_run_sum sum[6] = {{0}};
+        for (int32_t i = 0; i < l->count; i++) {
+            const tb_soft_contact *c = l->contacts + i;
+            const int32_t wall = c->b - w->scene.number_of_bodies;
+            uint8_t held[2][8];
+            double wrench[6];
+            held_corners(w, c, held);
+            tb_soft_contact_wrench(&w->space, c, held[0], followed,
+                                   wall < 0 ? -1 : w->scene.obstacles[wall].rigid - 1, r,
+                                   w->rigid[r].centre, wrench);
+            for (int k = 0; k < 6; k++) tb_soft_run_add(&sum[k], i, wrench[k]);
         }
-        tb_soft_clamp_push(w, w->fields[who].held[node] - 1, x, push);
+        for (int k = 0; k < 6; k++) w->rigid[r].impulse[k] += tb_soft_run_end(&sum[k]);
     }
 }
 
@@ -555,19 +569,13 @@ static void apply(projections *p)
             l->velocity[d][a] += step;
         }
     p->c->contact_work += tb_soft_links_sum(l);
+    push_rigid(p->w, l);
     for (int32_t i = 0; i < l->count; i++) {
         const tb_soft_contact *c = l->contacts + i;
         const bool free_a = is_free(p->w, c->a), free_b = is_free(p->w, c->b);
         p->c->penetration = tb_max(p->c->penetration, -c->gap);
-        double impulse[3], back[3];
+        double impulse[3];
         tb_soft_contact_impulse(c, true, true, impulse);
-        for (int a = 0; a < 3; a++) back[a] = -impulse[a];
-        push_clamps(p->w, c, c->a, c->weights[0], impulse);
-        push_clamps(p->w, c, c->b, c->weights[1], back);
-        const int32_t wall = c->b - p->w->scene.number_of_bodies;
-        if (wall >= 0 && p->w->scene.obstacles[wall].rigid > 0)
-            tb_soft_rigid_push(p->w->rigid + (p->w->scene.obstacles[wall].rigid - 1), c->point,
-                               back);
         for (int a = 0; a < 3; a++)
             tb_soft_run_add(&external[a], i, tb_soft_external(free_a, free_b, impulse[a]));
     }

@@ -10,6 +10,30 @@ enum {
     COLUMN_UNIT = 16   /* numbers: columns of a band begin at whole sectors */
 };
 
+/* Rigid bodies, with room for what they get, and the clamps that follow them. */
+static tb_status bring_rigid(tb_gpu_soft_world *c, const tb_soft_card_search *s, tb_error *error)
+{
+    tb_gpu_soft_contacts *t = &c->g.contacts;
+    const size_t rigids = (size_t)s->rigids, clamps = (size_t)c->g.clamps;
+    const size_t partners = rigids * sizeof *t->rigid;
+    const size_t answers = TB_GPU_SOFT_ANSWERS * rigids * sizeof *t->p.answers;
+    t->rigids = s->rigids;
+    if (rigids == 0) return TB_OK;
+    tb_status status = tb_gpu_reserve(&c->device, &c->partners,
+                                      partners + answers + clamps * sizeof *t->followed, error);
+    if (status == TB_OK) status = tb_gpu_reserve_pinned(&c->device, &c->answers, answers, error);
+    if (status != TB_OK) return status;
+    char *memory = c->partners.memory;
+    t->rigid = (tb_soft_partner *)memory;
+    t->p.answers = (double *)(memory + partners);
+    t->followed = (int32_t *)(memory + partners + answers);
+    status = tb_gpu_soft_upload(c, t->rigid, s->rigid, partners, error);
+    if (status == TB_OK)
+        status =
+            tb_gpu_soft_upload(c, t->followed, s->followed, clamps * sizeof *t->followed, error);
+    return status;
+}
+
 /* Obstacles and pairs, in the memory that the world has for them. */
 static tb_status bring_search(tb_gpu_soft_world *c, const tb_soft_card_search *s, tb_error *error)
 {
@@ -27,7 +51,7 @@ static tb_status bring_search(tb_gpu_soft_world *c, const tb_soft_card_search *s
     if (status == TB_OK)
         status = tb_gpu_soft_upload(c, c->g.contacts.pair, s->pair,
                                     (size_t)s->pairs * sizeof *s->pair, error);
-    return status;
+    return status == TB_OK ? bring_rigid(c, s, error) : status;
 }
 
 /* Memory for `count` cells on both sides; on the host one more, for the number of cells. */
@@ -68,13 +92,13 @@ static tb_status search_once(tb_gpu_soft_world *c, const tb_gpu_soft *g, int32_t
 static tb_status search(tb_gpu_soft_world *c, const tb_soft_card_search *s, int32_t expected,
                         int32_t *count, int32_t *first, tb_error *error)
 {
-    tb_gpu_soft g = c->g;
     *count = FEWEST_FOUND;
     *first = 0;
+    tb_status status = bring_search(c, s, error);
+    tb_gpu_soft g = c->g;
     g.contacts.pairs = s->pairs;
     g.contacts.cells = s->cells;
     g.contacts.capacity = 0;
-    tb_status status = bring_search(c, s, error);
     while (status == TB_OK && *count > g.contacts.capacity) {
         status = reserve_found(c, *count, error);
         if (status != TB_OK) break;

@@ -32,7 +32,7 @@ TB_CARD tb_soft_side side_of(const tb_gpu_soft *g, int32_t who)
     side.field = is_body ? g->fields + who : NULL;
     side.solid = is_body ? &g->body[who].shape : &o->solid;
     side.density = is_body ? g->body[who].material.density : 0;
-    side.moves = !is_body && o->moves;
+    side.moves = !is_body && o->rigid >= 0 && g->contacts.rigid[o->rigid].moves;
     return side;
 }
 
@@ -110,11 +110,14 @@ TB_CARD void put_side(const tb_gpu_soft *g, const tb_soft_card_found *found, int
         }
         return;
     }
-    const tb_soft_card_obstacle *o = g->contacts.obstacle + (who - g->bodies);
-    for (int half = 0; half < 2 && o->moves; half++) {
-        double map[9];
-        tb_soft_rigid_map(o->root, o->centre, c->point, half, map);
-        put_entry(r, (uint64_t)g->bodies * g->nodes + (uint64_t)(2 * o->rigid + half), 1, 1, map, c);
+    const int32_t rigid = g->contacts.obstacle[who - g->bodies].rigid;
+    const tb_soft_partner *partner = g->contacts.rigid + rigid;
+    if (rigid < 0 || !partner->moves) return;
+    r->rigid = rigid;
+    for (int half = 0; half < 2; half++) {
+        double *map = r->map[half];
+        tb_soft_rigid_map(partner->root, partner->centre, c->point, half, map);
+        put_entry(r, (uint64_t)g->bodies * g->nodes + (uint64_t)(2 * rigid + half), 1, 1, map, c);
     }
 }
 
@@ -128,6 +131,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
         tb_gpu_soft_rows *r = g.contacts.rows + i;
         double mobility[3] = {0, 0, 0};
         r->count = 0;
+        r->rigid = -1;
         for (int side = 0; side < 2; side++) put_side(&g, g.contacts.found + i, side, r);
         for (int32_t e = 0; e < r->count; e++)
             for (int d = 0; d < 3; d++)

@@ -218,6 +218,8 @@ void tb_gpu_soft_close(void *context)
         tb_gpu_release(&c->device, &c->contacts[i]);
     }
     tb_gpu_release(&c->device, &c->projections);
+    tb_gpu_release(&c->device, &c->partners);
+    tb_gpu_release_pinned(&c->device, &c->answers);
     tb_gpu_release_pinned(&c->device, &c->counted);
     tb_gpu_release_pinned(&c->device, &c->seen);
     tb_gpu_release_pinned(&c->device, &c->pushed);

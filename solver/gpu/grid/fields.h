@@ -54,10 +54,12 @@ typedef struct tb_gpu_soft_scratch {
 /* Rows of J and T of a cell in contact, by the nodes and halves of rigid bodies that it moves. */
 typedef struct tb_gpu_soft_rows {
     int32_t count;
-    uint64_t key[TB_SOFT_MOST_ENTRIES];        /* ascending, as of tb_soft_entry */
+    int32_t rigid;                      /* rigid body that the last two entries are of, or -1 */
+    uint64_t key[TB_SOFT_MOST_ENTRIES]; /* ascending, as of tb_soft_entry */
     double inverse_mass[TB_SOFT_MOST_ENTRIES]; /* 1/kg */
     double weight[TB_SOFT_MOST_ENTRIES];       /* with the sign of the side; 1 of a half */
     double row[3][TB_SOFT_MOST_ENTRIES][3];    /* of the normal and of the tangents */
+    double map[2][9];                          /* of the halves of the rigid body */
     double mobility; /* 1/kg, sum of the cell's three diagonal entries of J M^-1 J' and T M^-1 T' */
     double diagonal; /* 1/kg, of the normal */
     bool moves;      /* tb_soft_moves */
@@ -65,7 +67,8 @@ typedef struct tb_gpu_soft_rows {
 
 /* ---- projections ---- */
 
-/* Passes over contacts, a contact a lane; over places of contacts; and by one block. */
+/* Passes over contacts, a contact a lane; over places of contacts; by one block; and over rigid bodies, a body
+ * a block. */
 typedef enum tb_gpu_soft_stage {
     TB_GPU_SOFT_KEYS,
     TB_GPU_SOFT_NUMBER, /* found cells that an impulse can change get their places by their keys */
@@ -73,24 +76,29 @@ typedef enum tb_gpu_soft_stage {
     TB_GPU_SOFT_CELLS,
     TB_GPU_SOFT_PLACES,  /* of places: owners, the next contact with the place, reach of (C) */
     TB_GPU_SOFT_COLOURS, /* of one block */
+    TB_GPU_SOFT_ORDER,   /* positions in a colour by the contacts' numbers */
     TB_GPU_SOFT_SWEPT,   /* velocities without impulses, and what sweeps need */
     TB_GPU_SOFT_PUSHED,
     TB_GPU_SOFT_SUM, /* of one block: adds up parts */
     TB_GPU_SOFT_SLOWER,
     TB_GPU_SOFT_BACK,   /* impulses and sets from the sweeps */
     TB_GPU_SOFT_OPEN,   /* rows and the first set of a program */
-    TB_GPU_SOFT_GATHER, /* of places: impulses */
+    TB_GPU_SOFT_GATHER, /* of places: impulses on nodes */
+    TB_GPU_SOFT_HALVES, /* of rigid bodies: impulses on their halves */
     TB_GPU_SOFT_FORCE,  /* the right sides of a program */
     TB_GPU_SOFT_ANSWER, /* impulses and sets from a program */
     TB_GPU_SOFT_CHOOSE, /* of one block: cells of (F) */
     TB_GPU_SOFT_REACH,  /* of places: reach of (F) */
     TB_GPU_SOFT_TEST,
     TB_GPU_SOFT_SETS, /* counts active rows */
-    TB_GPU_SOFT_APPLY
+    TB_GPU_SOFT_APPLY,
+    TB_GPU_SOFT_WRENCHES /* of rigid bodies: impulses by contacts */
 } tb_gpu_soft_stage;
 
 /* Columns of the parts of a contact: sums, and from TB_GPU_SOFT_SUMMED on maxima. */
 enum { TB_GPU_SOFT_SUMMED = 5, TB_GPU_SOFT_PARTS = 7 };
+/* Numbers of a rigid body: of both of its halves, or of a wrench; and in answers[]. */
+enum { TB_GPU_SOFT_TWIST = 6, TB_GPU_SOFT_ANSWERS = 12 };
 
 /* Counts and sums of the contacts of a substep that are copied to the host. */
 typedef struct tb_gpu_soft_counts {
@@ -108,7 +116,7 @@ typedef struct tb_gpu_soft_counts {
 } tb_gpu_soft_counts;
 
 /* Contacts of a substep and their programs. Pointers of the card. A contact has TB_SOFT_MOST_ENTRIES places of
- * nodes; the first contact that has a node owns its place. */
+ * nodes and of halves of rigid bodies; the first contact that has a node or half owns its place. */
 typedef struct tb_gpu_soft_projections {
     tb_gpu_soft_counts *counts;
     uint64_t *key;            /* of found cells, UINT64_MAX where no impulse changes them */
@@ -121,6 +129,10 @@ typedef struct tb_gpu_soft_projections {
     double *base;                  /* contacts x 3, m/s */
     int32_t *position;             /* contacts: in the sweeps */
     int32_t *cursor;               /* colours: next position */
+    int32_t *colour, *partner;     /* contacts: colour; rigid body that they move, or -1 */
+    double *answers;               /* rigid bodies x 12: y, impulse and its moment */
+    double
+        *later; /* 2 x contacts x 6, in the order of sweeps: changes of y by the present colour */
     int32_t *number, *which; /* contacts: in (F), or -1; those of (F): their places in `found` */
     double *impulse[3];      /* places x 3, N s: scratch; of friction before and now */
     double *part, *run;      /* contacts x PARTS; their runs x PARTS */
@@ -142,7 +154,9 @@ typedef struct tb_gpu_soft_projections {
 typedef struct tb_gpu_soft_contacts {
     const tb_soft_card_pair *pair;
     const tb_soft_card_obstacle *obstacle;
-    int32_t pairs, obstacles;
+    const tb_soft_partner *rigid;
+    const int32_t *followed; /* clamps: their rigid bodies, or -1 */
+    int32_t pairs, obstacles, rigids;
     int64_t cells;
     int32_t *count; /* cells in contact, also those beyond `capacity` */
     tb_soft_card_found *found;
@@ -200,6 +214,7 @@ typedef struct tb_gpu_soft_world {
     tb_gpu_buffer found, seen, push, pushed;
     tb_gpu_buffer swept;                /* arrays of sweeps */
     tb_gpu_buffer rows, which, band[2]; /* bands of programs of one and of two columns a cell */
+    tb_gpu_buffer partners, answers;    /* rigid bodies and what they get; the latter on the host */
     int32_t unlinked;                   /* found cells that have no rows yet */
     /* arrays of the projections, contacts of the last substep (`now`) and of the one before, and counts on the host */
     tb_gpu_buffer projections, contacts[2], counted;

@@ -56,6 +56,9 @@ static size_t lay_out(run *r, char *memory)
     p->base = take(memory, &used, 3 * n, sizeof *p->base);
     p->position = take(memory, &used, n, sizeof *p->position);
     p->cursor = take(memory, &used, colours, sizeof *p->cursor);
+    p->colour = take(memory, &used, n, sizeof *p->colour);
+    p->partner = take(memory, &used, n, sizeof *p->partner);
+    p->later = take(memory, &used, r->g.contacts.rigids > 0 ? 12 * n : 0, sizeof *p->later);
     p->number = take(memory, &used, n, sizeof *p->number);
     p->which = take(memory, &used, n, sizeof *p->which);
     for (int k = 0; k < 3; k++)
@@ -103,6 +106,9 @@ static tb_status reserve(run *r, int32_t found)
     p->befores = c->remembered;
     r->seen = c->counted.memory;
     status = set(r, p->counts, 0, sizeof *p->counts);
+    if (status == TB_OK && r->g.contacts.rigids > 0)
+        status = set(r, p->answers, 0,
+                     TB_GPU_SOFT_ANSWERS * (size_t)r->g.contacts.rigids * sizeof *p->answers);
     if (status == TB_OK) status = set(r, p->cell, 0xff, c->nodes * sizeof *p->cell);
     if (status != TB_OK) return status;
     return tb_gpu_soft_upload(c, p->push_rate, r->s->push_rate,
@@ -140,7 +146,8 @@ static tb_status gather(run *r, bool normal, bool tangential, int32_t to)
     p->normal = normal;
     p->tangential = tangential;
     p->from = to;
-    return make(r, TB_GPU_SOFT_GATHER);
+    const tb_status status = make(r, TB_GPU_SOFT_GATHER);
+    return status == TB_OK && r->g.contacts.rigids > 0 ? make(r, TB_GPU_SOFT_HALVES) : status;
 }
 
 static tb_status sweep(run *r)
@@ -157,9 +164,9 @@ static tb_status sweep(run *r)
 /* Contacts in order, their places, and the impulses and sets that the programs begin with. */
 static tb_status begin(run *r)
 {
-    static const tb_gpu_soft_stage FIRST[] = {
-        TB_GPU_SOFT_KEYS,   TB_GPU_SOFT_NUMBER,  TB_GPU_SOFT_RECALL, TB_GPU_SOFT_CELLS,
-        TB_GPU_SOFT_PLACES, TB_GPU_SOFT_COLOURS, TB_GPU_SOFT_SWEPT};
+    static const tb_gpu_soft_stage FIRST[] = {TB_GPU_SOFT_KEYS,   TB_GPU_SOFT_NUMBER,
+                                              TB_GPU_SOFT_RECALL, TB_GPU_SOFT_CELLS,
+                                              TB_GPU_SOFT_PLACES, TB_GPU_SOFT_COLOURS};
     static const tb_gpu_soft_stage AGAIN[] = {TB_GPU_SOFT_PUSHED, TB_GPU_SOFT_SUM,
                                               TB_GPU_SOFT_SLOWER};
     tb_gpu_soft_contacts *t = &r->g.contacts;
@@ -167,6 +174,8 @@ static tb_status begin(run *r)
     t->wanted = NULL;
     tb_status status = tb_gpu_soft_link_found(r->c, &r->g, r->error);
     if (status == TB_OK) status = make_all(r, FIRST, sizeof FIRST / sizeof *FIRST);
+    if (status == TB_OK && t->rigids > 0) status = make(r, TB_GPU_SOFT_ORDER);
+    if (status == TB_OK) status = make(r, TB_GPU_SOFT_SWEPT);
     if (status == TB_OK) status = sweep(r);
     if (status == TB_OK) status = make_all(r, AGAIN, sizeof AGAIN / sizeof *AGAIN);
     t->wanted = &t->p.counts->slower;
@@ -299,16 +308,30 @@ static tb_status project(run *r)
     return status;
 }
 
+/* What rigid bodies get; the next look() waits for it. */
+static tb_status answer(run *r)
+{
+    tb_gpu_soft_projections *p = &r->g.contacts.p;
+    const size_t bytes = TB_GPU_SOFT_ANSWERS * (size_t)r->g.contacts.rigids * sizeof *p->answers;
+    if (bytes == 0) return TB_OK;
+    const tb_status status = make(r, TB_GPU_SOFT_WRENCHES);
+    if (status != TB_OK) return status;
+    return tb_gpu_soft_download(r->c, r->c->answers.memory, p->answers, bytes, r->error);
+}
+
 /* Moves the nodes. */
 static tb_status apply(run *r)
 {
     tb_soft_card_contacts *s = r->s;
     tb_soft_certificate *c = s->c;
+    const size_t numbers = TB_GPU_SOFT_ANSWERS * (size_t)r->g.contacts.rigids;
     tb_status status = gather(r, true, true, 0);
     if (status == TB_OK) status = make(r, TB_GPU_SOFT_APPLY);
     if (status == TB_OK) status = make(r, TB_GPU_SOFT_SUM);
+    if (status == TB_OK) status = answer(r);
     if (status == TB_OK) status = look(r);
     if (status != TB_OK) return status;
+    if (numbers > 0) memcpy(s->answers, r->c->answers.memory, numbers * sizeof *s->answers);
     const double *sum = r->seen->sum;
     c->contact_work += sum[0];
     memcpy(s->external, sum + 1, sizeof s->external);
@@ -331,6 +354,17 @@ static tb_status bring(tb_gpu_soft_world *c, const tb_soft_card_contacts *s, tb_
     return tb_gpu_soft_upload(c, c->contacts[c->now].memory, s->before, bytes, error);
 }
 
+/* The search has brought the rigid bodies. */
+static void take_rigid(run *r)
+{
+    const tb_gpu_soft_contacts *from = &r->c->g.contacts;
+    tb_gpu_soft_contacts *to = &r->g.contacts;
+    to->rigid = from->rigid;
+    to->followed = from->followed;
+    to->rigids = from->rigids;
+    to->p.answers = from->p.answers;
+}
+
 static tb_status solve_contacts(run *r)
 {
     tb_gpu_soft_world *c = r->c;
@@ -339,6 +373,7 @@ static tb_status solve_contacts(run *r)
     tb_status status = bring(c, s, r->error);
     if (status == TB_OK && s->search.pairs > 0)
         status = tb_gpu_soft_find_there(c, &s->search, &found, r->error);
+    take_rigid(r);
     if (status == TB_OK && found > 0) status = reserve(r, found);
     if (status == TB_OK && found > 0) status = begin(r);
     if (status != TB_OK) return status;

@@ -9,11 +9,18 @@
 #define TB_CARD static __device__
 #endif
 
+enum { TWIST = TB_GPU_SOFT_TWIST };
 enum { PLACES = TB_SOFT_MOST_ENTRIES, PARITIES = 8, SUMMED = TB_GPU_SOFT_SUMMED, PARTS = TB_GPU_SOFT_PARTS };
 
 TB_CARD const tb_gpu_soft_rows *rows_of(const tb_gpu_soft_contacts *c, int32_t i)
 {
     return c->rows + c->p.order[i];
+}
+
+/* Entries of a contact that are of nodes; the others are the halves of its rigid body. */
+TB_CARD int32_t nodes_of(const tb_gpu_soft_rows *r)
+{
+    return r->rigid >= 0 ? r->count - 2 : r->count;
 }
 
 /* ---- numbers and places ---- */
@@ -58,6 +65,7 @@ TB_CARD void recall(const tb_gpu_soft *g, int32_t i)
     if (c.b < g->bodies) rate = tb_min(rate, p->push_rate[c.b]);
     p->gap_velocity[i] = tb_soft_gap_velocity(c.gap, p->dt, p->least_spacing, rate);
     p->number[i] = -1;
+    p->partner[i] = rows_of(&g->contacts, i)->rigid;
     p->contact[i] = c;
 }
 
@@ -70,8 +78,22 @@ TB_CARD int32_t find_place(const tb_gpu_soft_contacts *c, int32_t i, uint64_t ke
     return -1;
 }
 
+/* Links a half of a rigid body: it has the contacts that move the body. */
+TB_CARD void link_half(const tb_gpu_soft_contacts *c, int32_t i, int32_t e)
+{
+    const tb_gpu_soft_projections *p = &c->p;
+    const int32_t half = e - nodes_of(rows_of(c, i)), contacts = p->counts->contacts;
+    int32_t first = 0, next = i + 1;
+    while (p->partner[first] != p->partner[i]) first++;
+    while (next < contacts && p->partner[next] != p->partner[i]) next++;
+    p->owner[PLACES * i + e] = PLACES * first + nodes_of(rows_of(c, first)) + half;
+    p->next[PLACES * i + e] =
+        next < contacts ? PLACES * next + nodes_of(rows_of(c, next)) + half : -1;
+    atomicMax(&p->counts->reach[0], i - first);
+}
+
 /* The contacts of a node are those of the eight cells around it; cells in the order of their keys. */
-TB_CARD void link_place(const tb_gpu_soft *g, int32_t i, int32_t e)
+TB_CARD void link_node(const tb_gpu_soft *g, int32_t i, int32_t e)
 {
     const tb_gpu_soft_contacts *c = &g->contacts;
     const tb_gpu_soft_projections *p = &c->p;
@@ -97,6 +119,14 @@ TB_CARD void link_place(const tb_gpu_soft *g, int32_t i, int32_t e)
     atomicMax(&p->counts->reach[0], i - owner / PLACES);
 }
 
+TB_CARD void link_place(const tb_gpu_soft *g, int32_t i, int32_t e)
+{
+    if (e < nodes_of(rows_of(&g->contacts, i)))
+        link_node(g, i, e);
+    else
+        link_half(&g->contacts, i, e);
+}
+
 /* ---- sweeps ---- */
 
 /* How many contacts of the cell come before. */
@@ -113,7 +143,7 @@ TB_CARD int32_t colour_of(const tb_gpu_soft *g, int32_t i)
     return PARITIES * rank_in_cell(&g->contacts.p, i) + (int32_t)(x % 2 + y % 2 * 2 + z % 2 * 4);
 }
 
-/* Positions by colour; the order in a colour does not matter, its contacts have no node in common. */
+/* Positions by colour; the order in a colour does not matter where its contacts have nothing in common. */
 TB_CARD void order_by_colour(const tb_gpu_soft *g)
 {
     const tb_gpu_soft_projections *p = &g->contacts.p;
@@ -125,8 +155,10 @@ TB_CARD void order_by_colour(const tb_gpu_soft *g)
     const int32_t colours = PARITIES * (*(volatile int32_t *)&p->counts->ranks + 1);
     for (int32_t k = lane; k <= colours; k += TB_GPU_SOFT_THREADS) first[k] = 0;
     __syncthreads();
-    for (int32_t i = lane; i < contacts; i += TB_GPU_SOFT_THREADS)
-        atomicAdd(&first[colour_of(g, i) + 1], 1);
+    for (int32_t i = lane; i < contacts; i += TB_GPU_SOFT_THREADS) {
+        p->colour[i] = colour_of(g, i);
+        atomicAdd(&first[p->colour[i] + 1], 1);
+    }
     __syncthreads();
     if (lane == 0) {
         for (int32_t k = 0; k < colours; k++) {
@@ -137,7 +169,27 @@ TB_CARD void order_by_colour(const tb_gpu_soft *g)
     }
     __syncthreads();
     for (int32_t i = lane; i < contacts; i += TB_GPU_SOFT_THREADS)
-        p->position[i] = atomicAdd(&p->cursor[colour_of(g, i)], 1);
+        p->position[i] = atomicAdd(&p->cursor[p->colour[i]], 1);
+}
+
+/* Rigid bodies get the changes by a colour in the order of its contacts. */
+TB_CARD void order_in_colour(const tb_gpu_soft *g, int32_t i)
+{
+    const tb_gpu_soft_projections *p = &g->contacts.p;
+    int32_t before = 0;
+    for (int32_t j = 0; j < i; j++) before += p->colour[j] == p->colour[i];
+    p->position[i] = g->contacts.sweeps.colours[p->colour[i]] + before;
+}
+
+/* Contacts of its colour that move the same rigid body. */
+TB_CARD int32_t count_sharers(const tb_gpu_soft_projections *p, int32_t i)
+{
+    const int32_t contacts = p->counts->contacts;
+    int32_t count = 0;
+    if (p->partner[i] < 0) return 0;
+    for (int32_t j = 0; j < contacts; j++)
+        count += p->colour[j] == p->colour[i] && p->partner[j] == p->partner[i];
+    return count;
 }
 
 /* grid/links.c: tb_soft_links_slip */
@@ -147,7 +199,8 @@ TB_CARD void find_base(const tb_gpu_soft *g, int32_t i, double base[3])
     const tb_soft_card_found *found = g->contacts.found + g->contacts.p.order[i];
     const tb_soft_contact *c = &g->contacts.p.contact[i];
     for (int d = 0; d < 3; d++) base[d] = 0;
-    for (int32_t e = 0; e < r->count; e++) {
+    /* y of rigid bodies is 0 */
+    for (int32_t e = 0; e < nodes_of(r); e++) {
         const double *v =
             g->fields[r->key[e] / g->nodes].v + 3 * (int64_t)(r->key[e] % g->nodes);
         for (int d = 0; d < 3; d++) base[d] += tb_soft_dot(r->row[d][e], v);
@@ -163,9 +216,13 @@ TB_CARD void find_base(const tb_gpu_soft *g, int32_t i, double base[3])
         }
     }
     if (c->b < g->bodies) return;
-    for (int d = 0; d < 3; d++)
-        base[d] -= tb_soft_dot(tb_soft_direction(c, d),
-                               g->contacts.obstacle[c->b - g->bodies].velocity);
+    const tb_soft_card_obstacle *o = g->contacts.obstacle + (c->b - g->bodies);
+    double velocity[3] = {o->velocity[0], o->velocity[1], o->velocity[2]};
+    if (o->rigid >= 0) {
+        const tb_soft_partner *partner = g->contacts.rigid + o->rigid;
+        tb_soft_partner_velocity(partner->centre, partner->twist, c->point, velocity);
+    }
+    for (int d = 0; d < 3; d++) base[d] -= tb_soft_dot(tb_soft_direction(c, d), velocity);
 }
 
 /* grid/warm/sweeps.c: list_contacts */
@@ -186,12 +243,15 @@ TB_CARD void put_swept(const tb_gpu_soft *g, int32_t i)
     x->contact = i;
     x->first = PLACES * i, x->last = PLACES * i + r->count;
     x->active = c->active;
+    x->rigid = p->partner[i];
+    x->sharers = count_sharers(p, i);
     for (int32_t e = 0; e < r->count; e++) {
         tb_soft_share *share = g->contacts.sweeps.shares + PLACES * i + e;
-        share->place = p->owner[PLACES * i + e];
+        const int32_t half = e - nodes_of(r);
+        share->place = half < 0 ? p->owner[PLACES * i + e] : 2 * r->rigid + half;
         share->weight = r->weight[e];
         share->inverse_mass = r->inverse_mass[e];
-        share->map = NULL;
+        share->map = half < 0 ? NULL : r->map[half];
     }
 }
 
@@ -252,7 +312,7 @@ TB_CARD void gather(const tb_gpu_soft_contacts *c, int32_t place)
 {
     const tb_gpu_soft_projections *p = &c->p;
     double sum[3] = {0, 0, 0};
-    if (p->owner[place] != place) return;
+    if (p->owner[place] != place || place % PLACES >= nodes_of(rows_of(c, place / PLACES))) return;
     for (int32_t s = place; s >= 0; s = p->next[s]) {
         double impulse[3], row[3];
         tb_soft_contact_impulse(p->contact + s / PLACES, p->normal, p->tangential, impulse);
@@ -260,6 +320,36 @@ TB_CARD void gather(const tb_gpu_soft_contacts *c, int32_t place)
         for (int a = 0; a < 3; a++) sum[a] += row[a];
     }
     for (int a = 0; a < 3; a++) p->impulse[p->from][3 * (int64_t)place + a] = sum[a];
+}
+
+/* The same for a rigid body. One block: a lane has a contact, and six lanes add its numbers up in order. */
+TB_CARD void gather_halves(const tb_gpu_soft_contacts *c, int32_t rigid, double *numbers)
+{
+    const tb_gpu_soft_projections *p = &c->p;
+    const int32_t contacts = p->counts->contacts, lane = (int32_t)threadIdx.x;
+    double *own = numbers + TWIST * lane, sum = 0;
+    int32_t first = -1;
+    for (int32_t from = 0; from < contacts; from += TB_GPU_SOFT_THREADS) {
+        const int32_t i = from + lane, rest = contacts - from;
+        const int32_t many = rest < TB_GPU_SOFT_THREADS ? rest : TB_GPU_SOFT_THREADS;
+        const bool has = i < contacts && p->partner[i] == rigid;
+        for (int k = 0; k < TWIST; k++) own[k] = 0;
+        if (has) {
+            double impulse[3];
+            tb_soft_contact_impulse(p->contact + i, p->normal, p->tangential, impulse);
+            for (int half = 0; half < 2; half++)
+                tb_soft_row(1, rows_of(c, i)->map[half], impulse, own + 3 * half);
+        }
+        __syncthreads();
+        for (int32_t k = 0; k < many && lane < TWIST; k++) {
+            if (first < 0 && p->partner[from + k] == rigid) first = from + k;
+            sum += numbers[TWIST * k + lane];
+        }
+        __syncthreads();
+    }
+    if (first < 0) return;
+    const int64_t place = PLACES * first + nodes_of(rows_of(c, first));
+    p->impulse[p->from][3 * place + lane] = sum;
 }
 
 /* grid/programs.c: slip_with */
@@ -403,13 +493,15 @@ TB_CARD void apply(const tb_gpu_soft *g, int32_t i)
     clear_parts(p, i);
     respond(&g->contacts, i, slip);
     for (int32_t e = 0; e < r->count; e++) {
-        const int32_t place = PLACES * i + e;
-        double *v = g->fields[r->key[e] / g->nodes].v + 3 * (int64_t)(r->key[e] % g->nodes);
+        const int32_t place = PLACES * i + e, half = e - nodes_of(r);
         if (p->owner[place] != place) continue;
+        double *v = half < 0
+                        ? g->fields[r->key[e] / g->nodes].v + 3 * (int64_t)(r->key[e] % g->nodes)
+                        : p->answers + TB_GPU_SOFT_ANSWERS * (int64_t)r->rigid + 3 * half;
         for (int a = 0; a < 3; a++) {
             const double push = p->impulse[p->from][3 * (int64_t)place + a];
             const double step = push * r->inverse_mass[e];
-            part[0] += push * (v[a] + 0.5 * step);
+            if (half < 0) part[0] += push * (v[a] + 0.5 * step);
             v[a] += step;
         }
     }
@@ -420,6 +512,32 @@ TB_CARD void apply(const tb_gpu_soft *g, int32_t i)
     part[5] = -c->gap;
     part[6] = tb_soft_cone_distance(c, r->diagonal, slip, p->gap_velocity[i],
                                     g->contacts.sweeps.friction);
+}
+
+/* grid/programs.c: push_rigid. One block, as gather_halves. */
+TB_CARD void push_rigid(const tb_gpu_soft *g, int32_t rigid, double *numbers)
+{
+    const tb_gpu_soft_contacts *c = &g->contacts;
+    const tb_gpu_soft_projections *p = &c->p;
+    const int32_t contacts = p->counts->contacts, lane = (int32_t)threadIdx.x;
+    double *own = numbers + TWIST * lane;
+    tb_soft_run_sum sum = {0, 0};
+    for (int32_t from = 0; from < contacts; from += TB_GPU_SOFT_THREADS) {
+        const int32_t i = from + lane, rest = contacts - from;
+        const int32_t many = rest < TB_GPU_SOFT_THREADS ? rest : TB_GPU_SOFT_THREADS;
+        if (i < contacts) {
+            const tb_soft_contact *t = p->contact + i;
+            tb_soft_contact_wrench(&g->space, t, c->found[p->order[i]].held[0], c->followed,
+                                   t->b < g->bodies ? -1 : c->obstacle[t->b - g->bodies].rigid,
+                                   rigid, c->rigid[rigid].centre, own);
+        }
+        __syncthreads();
+        for (int32_t k = 0; k < many && lane < TWIST; k++)
+            tb_soft_run_add(&sum, from + k, numbers[TWIST * k + lane]);
+        __syncthreads();
+    }
+    if (lane < TWIST)
+        p->answers[TB_GPU_SOFT_ANSWERS * (int64_t)rigid + TWIST + lane] = tb_soft_run_end(&sum);
 }
 
 /* nodes/projections.h: runs, and the runs in order; maxima begin with 0 */
@@ -471,6 +589,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
                 if (i == 0 || p->contact[i - 1].cell != p->contact[i].cell)
                     p->cell[p->contact[i].cell] = i;
                 break;
+            case TB_GPU_SOFT_ORDER: order_in_colour(&g, i); break;
             case TB_GPU_SOFT_SWEPT: put_swept(&g, i); break;
             case TB_GPU_SOFT_PUSHED: put_pushed(&g, i); break;
             case TB_GPU_SOFT_SLOWER: slow_down(&g, i); break;
@@ -519,6 +638,19 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     }
 }
 
+extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
+    tb_gpu_soft_by_rigid(const __grid_constant__ tb_gpu_soft g)
+{
+#ifdef __CUDACC__
+    extern __shared__ __align__(16) unsigned char shared_bytes[];
+#endif
+    double *numbers = (double *)(void *)shared_bytes;
+    if (g.contacts.p.stage == TB_GPU_SOFT_HALVES)
+        gather_halves(&g.contacts, (int32_t)blockIdx.x, numbers);
+    else
+        push_rigid(&g, (int32_t)blockIdx.x, numbers);
+}
+
 extern "C" cudaError_t tb_gpu_soft_project(const tb_gpu_soft *soft, tb_gpu_soft_stage stage,
                                            int32_t processors, cudaStream_t stream)
 {
@@ -536,6 +668,10 @@ extern "C" cudaError_t tb_gpu_soft_project(const tb_gpu_soft *soft, tb_gpu_soft_
         return cudaLaunchKernel((const void *)tb_gpu_soft_by_one_block, dim3(1), threads, arguments,
                                 (size_t)TB_GPU_SOFT_THREADS * (sizeof(double) + sizeof(int32_t)),
                                 stream);
+    if (stage == TB_GPU_SOFT_HALVES || stage == TB_GPU_SOFT_WRENCHES)
+        return cudaLaunchKernel((const void *)tb_gpu_soft_by_rigid,
+                                dim3((unsigned)g.contacts.rigids), threads, arguments,
+                                (size_t)TB_GPU_SOFT_THREADS * TWIST * sizeof(double), stream);
     return cudaLaunchKernel(places ? (const void *)tb_gpu_soft_by_place
                                    : (const void *)tb_gpu_soft_by_contact,
                             dim3((unsigned)(wanted < most ? wanted : most)), threads, arguments, 0,

@@ -14,21 +14,26 @@ enum {
 typedef struct sweep_memory {
     double part[GROUPS][SHARES][3]; /* m/s: of the shares in the relative velocity of their contact */
     double velocity[GROUPS][3];     /* m/s: their sums */
+    double y[1]; /* rigid bodies x 6: before the present colour; all blocks have the same */
 } sweep_memory;
 
+
 /* A group's visit to contact i, or, in the first sweep, the impulse that the contact begins with; -1: none, beside
- * a group of the warp that has one. Whether a working set changes. */
-TB_CARD bool visit(const tb_soft_sweeps *s, int32_t i, bool first, sweep_memory *m)
+ * a group of the warp that has one. later: contacts x 6, changes of y. Whether a working set changes. */
+TB_CARD bool visit(const tb_soft_sweeps *s, int32_t i, bool first, volatile double *later,
+                   sweep_memory *m)
 {
     const int group = (int)threadIdx.x / SHARES, lane = (int)threadIdx.x % SHARES;
     const bool has = i >= 0;
     tb_soft_swept own = s->contacts[has ? i : 0];
     const bool shares = has && own.first + lane < own.last;
     const tb_soft_share x = s->shares[shares ? own.first + lane : 0];
-    volatile double *at = s->change + 3 * (int64_t)x.place;
+    const bool half = shares && x.map != NULL;
+    volatile double *at = half ? later + TB_GPU_SOFT_TWIST * (int64_t)i + 3 * (x.place % 2)
+                               : s->change + 3 * (int64_t)x.place;
     double v[3], impulse[3], change[3];
     bool changes = false;
-    for (int k = 0; k < 3; k++) v[k] = shares ? at[k] : 0;
+    for (int k = 0; k < 3; k++) v[k] = half ? m->y[3 * x.place + k] : shares ? at[k] : 0;
     tb_soft_share_velocity(&x, v, m->part[group][lane]);
     __syncwarp();
     if (lane < 3) {
@@ -42,7 +47,7 @@ TB_CARD bool visit(const tb_soft_sweeps *s, int32_t i, bool first, sweep_memory 
     else
         changes = tb_soft_sweep_improve(&own, s->friction, m->velocity[group], impulse);
     tb_soft_share_change(&x, impulse, change);
-    for (int k = 0; k < 3 && shares; k++) at[k] = v[k] + change[k];
+    for (int k = 0; k < 3 && shares; k++) at[k] = half ? change[k] : v[k] + change[k];
     if (!has || first) return false;
     if (lane == 0) {
         tb_soft_swept *c = s->contacts + i;
@@ -54,14 +59,31 @@ TB_CARD bool visit(const tb_soft_sweeps *s, int32_t i, bool first, sweep_memory 
 }
 
 /* All contacts of a colour. */
-TB_CARD bool visit_colour(const tb_soft_sweeps *s, int32_t colour, bool first, sweep_memory *m)
+TB_CARD bool visit_colour(const tb_soft_sweeps *s, int32_t colour, bool first,
+                          volatile double *later, sweep_memory *m)
 {
     const int32_t end = s->colours[colour + 1], groups = (int32_t)gridDim.x * GROUPS;
     const int32_t own = (int32_t)blockIdx.x * GROUPS + (int32_t)threadIdx.x / SHARES;
     bool changes = false;
     for (int32_t from = s->colours[colour]; from < end; from += groups)
-        changes |= visit(s, from + own < end ? from + own : -1, first, m);
+        changes |= visit(s, from + own < end ? from + own : -1, first, later, m);
     return changes;
+}
+
+/* Rigid bodies get the changes by a colour that is over, a number a lane. */
+TB_CARD void end_colour(const tb_gpu_soft_contacts *c, int32_t colour,
+                        const volatile double *later, sweep_memory *m)
+{
+    const tb_soft_sweeps *s = &c->sweeps;
+    const int32_t numbers = TB_GPU_SOFT_TWIST * c->rigids, end = s->colours[colour + 1];
+    for (int32_t k = (int32_t)threadIdx.x; k < numbers; k += TB_GPU_SOFT_THREADS) {
+        double sum = m->y[k];
+#pragma unroll 4
+        for (int32_t i = s->colours[colour]; i < end; i++)
+            if (s->contacts[i].rigid == k / TB_GPU_SOFT_TWIST) sum += later[TB_GPU_SOFT_TWIST * (int64_t)i + k % TB_GPU_SOFT_TWIST];
+        m->y[k] = sum;
+    }
+    if (numbers > 0) __syncthreads();
 }
 
 extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
@@ -77,25 +99,28 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)
     const int blocks = (int)gridDim.x;
     const int32_t colours =
         g.contacts.colours_there != NULL ? *g.contacts.colours_there : s->number_of_colours;
+    const int64_t buffer = TB_GPU_SOFT_TWIST * (int64_t)s->number_of_contacts;
     if (g.contacts.wanted != NULL && *g.contacts.wanted == 0) return;
     if (blockIdx.x == 0 && threadIdx.x == 0) *changed = -1;
     for (int32_t i = (int32_t)(blockIdx.x * TB_GPU_SOFT_THREADS + threadIdx.x);
          i < s->colours[colours]; i += (int32_t)(gridDim.x * TB_GPU_SOFT_THREADS))
         tb_soft_sweep_mobility(s, s->contacts + i);
+    for (int32_t k = (int32_t)threadIdx.x; k < TB_GPU_SOFT_TWIST * g.contacts.rigids; k += TB_GPU_SOFT_THREADS)
+        m->y[k] = 0;
     meet(place, blocks);
-    for (int32_t c = 0; c < colours; c++) {
-        if (s->colours[c] == s->colours[c + 1]) continue;
-        visit_colour(s, c, true, m);
-        meet(place, blocks);
-    }
-    /* a block that goes on writes a higher number, at which those that have not read it yet go on too */
-    for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++) {
+    /* sweep 0 is of the impulses that contacts begin with; a block that goes on writes a higher number, at which those
+     * that have not read it yet go on too. Colours have two buffers by turns: a block may begin the next one while
+     * another still reads. */
+    int64_t turn = 0;
+    for (int32_t n = 0, settled = 0; n <= TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++) {
         for (int32_t c = 0; c < colours; c++) {
             if (s->colours[c] == s->colours[c + 1]) continue;
-            if (visit_colour(s, c, false, m)) *changed = n;
+            double *later = g.contacts.p.later + (turn++ % 2) * buffer;
+            if (visit_colour(s, c, n == 0, later, m)) *changed = n - 1;
             meet(place, blocks);
+            end_colour(&g.contacts, c, later, m);
         }
-        settled = n - *changed;
+        if (n > 0) settled = n - 1 - *changed;
     }
 }
 
@@ -111,6 +136,8 @@ extern "C" cudaError_t tb_gpu_soft_sweep_contacts(const tb_gpu_soft *soft, int32
     return cudaLaunchCooperativeKernel((const void *)tb_gpu_soft_sweep_all,
                                        dim3((unsigned)(wanted < processors ? wanted : processors)),
                                        dim3((unsigned)TB_GPU_SOFT_THREADS), arguments,
-                                       sizeof(sweep_memory), stream);
+                                       sizeof(sweep_memory) +
+                                           TB_GPU_SOFT_TWIST * (size_t)g.contacts.rigids * sizeof(double),
+                                       stream);
 }
 #endif

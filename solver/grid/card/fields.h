@@ -71,11 +71,8 @@ typedef struct tb_soft_card_pair {
 
 typedef struct tb_soft_card_obstacle {
     tb_soft_solid solid; /* where it is now */
-    bool moves;          /* impulses move it: */
-    int32_t rigid;       /* number of the rigid body, from 0 */
-    double root[36];     /* L, and its centre of mass: grid/partners.c */
-    tb_vec3 centre;
-    double velocity[3]; /* m/s, of a wall */
+    int32_t rigid;       /* number of the rigid body, from 0; -1: a wall */
+    double velocity[3];  /* m/s, of a wall */
 } tb_soft_card_obstacle;
 
 /* A cell in contact, and its corners' nodes in a and in b. */
@@ -88,7 +85,9 @@ typedef struct tb_soft_card_found {
 typedef struct tb_soft_card_search {
     const tb_soft_card_pair *pair;
     const tb_soft_card_obstacle *obstacle; /* the scene's */
-    int32_t pairs;
+    const tb_soft_partner *rigid;          /* rigid bodies */
+    const int32_t *followed;               /* clamps: their rigid bodies, or -1 */
+    int32_t pairs, rigids;
     int64_t cells; /* of all pairs */
     /* out; borrowed from the card until the next search; in no order */
     const tb_soft_card_found *found;
@@ -107,7 +106,7 @@ typedef struct tb_soft_card_hessian {
     int64_t stride;
 } tb_soft_card_hessian;
 
-/* The contacts of a substep without rigid bodies, from the search to the new velocities. */
+/* The contacts of a substep, from the search to the new velocities. */
 typedef struct tb_soft_card_contacts {
     tb_soft_card_search search;    /* pairs, obstacles and cells */
     const tb_soft_contact *before; /* of the last substep */
@@ -124,6 +123,7 @@ typedef struct tb_soft_card_contacts {
     bool solved;            /* false: nothing has changed, and the processor solves the programs */
     int32_t count;          /* contacts, which the card remembers */
     double external[3];     /* N s, on bodies without clamps */
+    double *answers;        /* rigid bodies x 12: y (grid/partners.c), impulse and its moment */
     tb_soft_certificate *c; /* is worsened */
 } tb_soft_card_contacts;
 

@@ -1,7 +1,7 @@
 /* The processor's side of a world on a card: which part of a substep the card makes, and which copy of the
- * fields is the present one. Contacts of scenes without rigid bodies are found and solved on the card. Else
- * they come with the nodes at their corners, their programs are set up here, and the changed velocities go
- * back. */
+ * fields is the present one. Contacts are found and solved on the card. Those of the exact cone and of programs
+ * that a card leaves come with the nodes at their corners, their programs are set up here, and the changed
+ * velocities go back. */
 #include "grid/card/steps.h"
 
 #include <stdlib.h>
@@ -176,18 +176,28 @@ static tb_status list_obstacles(tb_soft_world *w, tb_soft_card_search *s, tb_err
 {
     const int32_t count = w->scene.number_of_obstacles;
     tb_soft_card_obstacle *o = TB_ARENA_ZEROED(&w->step, tb_soft_card_obstacle, count);
-    if (o == NULL) return tb_fail_memory(error, 0, "obstacles of soft bodies");
+    tb_soft_partner *rigid = TB_ARENA_ZEROED(&w->step, tb_soft_partner, w->number_of_rigid);
+    int32_t *followed = TB_ARENA_ARRAY(&w->step, int32_t, w->scene.number_of_clamps);
+    if (o == NULL || rigid == NULL || followed == NULL)
+        return tb_fail_memory(error, 0, "obstacles of soft bodies");
     for (int32_t i = 0; i < count; i++) {
         o[i].solid = w->now[i];
         o[i].rigid = w->scene.obstacles[i].rigid - 1;
         memcpy(o[i].velocity, w->scene.obstacles[i].velocity, sizeof o[i].velocity);
-        if (o[i].rigid < 0) continue;
-        const tb_soft_rigid *r = w->rigid + o[i].rigid;
-        o[i].moves = r->moves;
-        o[i].centre = r->centre;
-        memcpy(o[i].root, r->root, sizeof o[i].root);
     }
+    for (int32_t i = 0; i < w->number_of_rigid; i++) {
+        const tb_soft_rigid *r = w->rigid + i;
+        rigid[i].centre = r->centre;
+        rigid[i].moves = r->moves;
+        memcpy(rigid[i].twist, r->twist, sizeof rigid[i].twist);
+        memcpy(rigid[i].root, r->root, sizeof rigid[i].root);
+    }
+    for (int32_t c = 0; c < w->scene.number_of_clamps; c++)
+        followed[c] = w->scene.clamps[c].rigid - 1;
     s->obstacle = o;
+    s->rigid = rigid;
+    s->rigids = w->number_of_rigid;
+    s->followed = followed;
     return TB_OK;
 }
 
@@ -258,11 +268,13 @@ tb_status tb_soft_card_fetch_contacts(tb_soft_world *w, tb_error *error)
     return status;
 }
 
+enum { ANSWERS = 12 }; /* numbers of a rigid body that CONTACT gives */
+
 /* Whether the card takes the contacts of a substep as a whole. */
 static bool takes_contacts(const tb_soft_world *w)
 {
     const tb_soft_options *o = &w->scene.options;
-    return w->number_of_rigid == 0 && o->programs == TB_BACKEND_GPU && o->contact != TB_SOFT_NEWTON;
+    return o->programs == TB_BACKEND_GPU && o->contact != TB_SOFT_NEWTON;
 }
 
 tb_status tb_soft_card_solve_contacts(tb_soft_world *w, double dt, tb_soft_certificate *c,
@@ -289,7 +301,10 @@ tb_status tb_soft_card_solve_contacts(tb_soft_world *w, double dt, tb_soft_certi
                                .sets = o->first_sets,
                                .programs = &programs,
                                .rooms = card->rooms,
+                               .answers =
+                                   TB_ARENA_ZEROED(&w->step, double, ANSWERS * w->number_of_rigid),
                                .c = &worse};
+    if (s.answers == NULL) return tb_fail_memory(error, 0, "rigid bodies of a substep");
     for (int32_t b = 0; b < w->scene.number_of_bodies; b++)
         rates[b] = tb_soft_push_rate(w->fields[b].stiffness, w->scene.bodies[b].material.density,
                                      s.least_spacing);
@@ -302,6 +317,11 @@ tb_status tb_soft_card_solve_contacts(tb_soft_world *w, double dt, tb_soft_certi
     if (!s.solved) return tb_soft_card_fetch_contacts(w, error);
     *c = worse;
     for (int a = 0; a < 3; a++) w->external[a] += s.external[a];
+    for (int32_t i = 0; i < w->number_of_rigid; i++)
+        for (int k = 0; k < 6; k++) {
+            w->rigid[i].y[k] = s.answers[ANSWERS * i + k];
+            w->rigid[i].impulse[k] += s.answers[ANSWERS * i + 6 + k];
+        }
     w->number_of_contacts = s.count;
     card->contacts_there = card->contacts_stale = true;
     return TB_OK;

@@ -46,8 +46,8 @@ tb_status tb_soft_card_do(tb_soft_world *w, tb_soft_card_part part, double dt, t
 /* After FORCES: the rigid bodies of a body's clamps get the impulses of the held nodes. */
 void tb_soft_card_receive(tb_soft_world *w, int32_t body);
 /* The contacts of a substep from their search to the new velocities, all on the card; *solved is false where the
- * processor has to solve the programs: rigid bodies take part, the exact cone is asked for, programs are the
- * processor's, or the card does not take or solve one. Nothing has changed then. */
+ * processor has to solve the programs: the exact cone is asked for, programs are the processor's, or the card
+ * does not take or solve one. Nothing has changed then. */
 tb_status tb_soft_card_solve_contacts(tb_soft_world *w, double dt, tb_soft_certificate *c,
                                       bool *solved, tb_error *error);
 /* The contacts of the last substep to the host, if it has not got them. */

@@ -13,6 +13,35 @@ static const double TB_SOFT_SHIFT = 1e-10;
 /* of a contact: eight nodes on each side, or eight and two halves of a rigid body */
 enum { TB_SOFT_MOST_ENTRIES = 16 };
 
+/* A rigid body in a substep (grid/partners.c). */
+typedef struct tb_soft_partner {
+    tb_vec3 centre;  /* of mass, m */
+    double twist[6]; /* without the substep's impulses: velocity of the centre, angular velocity */
+    double root[36]; /* L */
+    bool moves;      /* by impulses */
+} tb_soft_partner;
+
+/* m/s, of a rigid body's point. */
+TB_FN void tb_soft_partner_velocity(tb_vec3 centre, const double twist[6], const double point[3],
+                                    double velocity[3])
+{
+    const tb_vec3 arm = tb_v3_sub(tb_v3_load(point), centre);
+    tb_v3_store(velocity, tb_v3_add(tb_v3_load(twist), tb_v3_cross(tb_v3_load(twist + 3), arm)));
+}
+
+/* Adds an impulse (N s) at a point, and its moment about the centre of mass. */
+TB_FN void tb_soft_add_wrench(tb_vec3 centre, const double point[3], const double push[3],
+                              double wrench[6])
+{
+    const tb_vec3 arm = tb_v3_sub(tb_v3_load(point), centre);
+    double moment[3];
+    tb_v3_store(moment, tb_v3_cross(arm, tb_v3_load(push)));
+    for (int a = 0; a < 3; a++) {
+        wrench[a] += push[a];
+        wrench[3 + a] += moment[a];
+    }
+}
+
 /* The normal (0) or a tangent of a contact. */
 TB_FN const double *tb_soft_direction(const tb_soft_contact *c, int which)
 {

@@ -83,6 +83,34 @@ TB_FN void tb_soft_contact_impulse(const tb_soft_contact *c, bool normal, bool t
     }
 }
 
+/* What a contact's impulses do to a rigid body: it gets those on its own shape and those on the nodes that it
+ * holds. held: 2 x 8, clamps of the corners' nodes of both sides, counted from 1, 0 where none; followed: clamps: their
+ * rigid bodies, or -1; touched: the rigid body of side b, or -1. */
+TB_FN void tb_soft_contact_wrench(const tb_soft_space *s, const tb_soft_contact *c,
+                                  const uint8_t *held, const int32_t *followed, int32_t touched,
+                                  int32_t rigid, tb_vec3 centre, double wrench[6])
+{
+    double impulse[3], push[3];
+    for (int k = 0; k < 6; k++) wrench[k] = 0;
+    tb_soft_contact_impulse(c, true, true, impulse);
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; k < 8; k++) {
+            double x[3];
+            if (held[8 * side + k] == 0 || followed[held[8 * side + k] - 1] != rigid) continue;
+            const int64_t node = tb_soft_corner_of(s, c->cell, k);
+            const int64_t at[3] = {node % s->stride[1], node % s->stride[2] / s->stride[1],
+                                   node / s->stride[2]};
+            for (int a = 0; a < 3; a++) {
+                x[a] = tb_soft_place(s, a, (int32_t)at[a]);
+                push[a] = c->weights[side][k] * (side == 0 ? impulse[a] : -impulse[a]);
+            }
+            tb_soft_add_wrench(centre, x, push, wrench);
+        }
+    if (touched != rigid) return;
+    for (int a = 0; a < 3; a++) push[a] = -impulse[a];
+    tb_soft_add_wrench(centre, c->point, push, wrench);
+}
+
 /* The part of an impulse on a that acts from outside on the bodies that are free; free: no clamp holds it. */
 TB_FN double tb_soft_external(bool free_a, bool free_b, double impulse)
 {

@@ -13,7 +13,7 @@ static const double TB_SOFT_AT_BOUND = 1e-9;
 
 /* One entry of tb_soft_links, listed by contact. */
 typedef struct tb_soft_share {
-    int32_t place;
+    int32_t place; /* in tb_soft_links; on a card, of half h of rigid body r: 2 r + h */
     double weight, inverse_mass;
     const double *map; /* 3 x 3 of a half of a rigid body; NULL: a node */
 } tb_soft_share;
@@ -24,19 +24,26 @@ typedef struct tb_soft_swept {
     double base[3];         /* m/s, along them: relative velocity without impulses */
     double gap_velocity;    /* m/s, u of (C) in grid/programs.c */
     double alpha, beta[2];  /* N s */
-    double mobility[9];     /* 1/kg: symmetric, in normal and tangents */
-    int32_t contact;        /* its number */
-    int32_t first, last;    /* its shares, last excluded */
-    uint32_t active;        /* bits as in tb_soft_contact */
+    double mobility[9];  /* 1/kg: symmetric, in normal and tangents; of its share of a rigid body */
+    int32_t contact;     /* its number */
+    int32_t first, last; /* its shares, last excluded */
+    uint32_t active;     /* bits as in tb_soft_contact */
+    int32_t rigid;       /* number of the rigid body that it moves, or -1 */
+    int32_t sharers;     /* contacts of its colour that move this body */
 } tb_soft_swept;
 
-/* Contacts of a colour move no place in common: they may be visited at the same time. */
+/* Contacts of a colour move no node in common: they may be visited at the same time. Where several of them move
+ * one rigid body, each sees the body's velocity as it was before the colour, and moves a part of it, with its
+ * share of the mass (mass splitting: Tonge, Benevolenski, Voroshilov, Mass splitting for jitter-free parallel rigid body
+ * simulation, 2012); the body then gets all of their impulses. Impulses so found never overshoot together,
+ * as |x1 + ... + xn|^2 <= n (|x1|^2 + ... + |xn|^2). */
 typedef struct tb_soft_sweeps {
     tb_soft_swept *contacts; /* by colour */
     tb_soft_share *shares;   /* by contact, then by place */
     int32_t *colours;        /* number_of_colours + 1: their first contacts */
     double *change;          /* places x 3, m/s: velocities by the impulses */
-    int32_t number_of_contacts, number_of_shares, number_of_colours, places;
+    double *seen; /* places beyond soft_places x 3: of rigid bodies, before the present colour */
+    int32_t number_of_contacts, number_of_shares, number_of_colours, places, soft_places;
     double friction;
 } tb_soft_sweeps;
 
@@ -66,38 +73,16 @@ TB_FN void tb_soft_share_change(const tb_soft_share *x, const double impulse[3],
 
 /* ---- all shares of a contact ---- */
 
-/* Changes velocities by an impulse (N s, world axes) of a contact. */
-TB_FN void tb_soft_sweep_push(const tb_soft_sweeps *s, const tb_soft_swept *c,
-                              const double impulse[3])
-{
-    for (int32_t i = c->first; i < c->last; i++) {
-        double *v = s->change + 3 * (int64_t)s->shares[i].place, change[3];
-        tb_soft_share_change(s->shares + i, impulse, change);
-        for (int k = 0; k < 3; k++) v[k] += change[k];
-    }
-}
-
-/* Relative velocity of a contact by all impulses, in world axes. */
-TB_FN void tb_soft_sweep_velocity(const tb_soft_sweeps *s, const tb_soft_swept *c,
-                                  double velocity[3])
-{
-    for (int k = 0; k < 3; k++) velocity[k] = 0;
-    for (int32_t i = c->first; i < c->last; i++) {
-        double part[3];
-        tb_soft_share_velocity(s->shares + i, s->change + 3 * (int64_t)s->shares[i].place, part);
-        for (int k = 0; k < 3; k++) velocity[k] += part[k];
-    }
-}
-
 TB_FN void tb_soft_sweep_mobility(const tb_soft_sweeps *s, tb_soft_swept *c)
 {
     for (int k = 0; k < 9; k++) c->mobility[k] = 0;
     for (int32_t i = c->first; i < c->last; i++) {
         const tb_soft_share *x = s->shares + i;
+        const double inverse_mass = x->map != NULL ? c->sharers * x->inverse_mass : x->inverse_mass;
         double row[3][3];
         for (int k = 0; k < 3; k++) tb_soft_row(x->weight, x->map, c->direction[k], row[k]);
         for (int k = 0; k < 9; k++)
-            c->mobility[k] += x->inverse_mass * tb_soft_dot(row[k / 3], row[k % 3]);
+            c->mobility[k] += inverse_mass * tb_soft_dot(row[k / 3], row[k % 3]);
     }
 }
 

@@ -41,6 +41,25 @@ static tb_status list_colours(tb_soft_world *w, const tb_soft_links *l, int32_t 
     return TB_OK;
 }
 
+/* The rigid body that a contact moves, or -1. */
+static int32_t rigid_of(const tb_soft_world *w, const tb_soft_contact *c)
+{
+    const int32_t wall = c->b - w->scene.number_of_bodies;
+    const int32_t rigid = wall < 0 ? -1 : w->scene.obstacles[wall].rigid - 1;
+    return rigid >= 0 && w->rigid[rigid].moves ? rigid : -1;
+}
+
+static void count_sharers(const tb_soft_sweeps *s)
+{
+    for (int32_t colour = 0; colour < s->number_of_colours; colour++)
+        for (int32_t i = s->colours[colour]; i < s->colours[colour + 1]; i++) {
+            tb_soft_swept *c = s->contacts + i;
+            if (c->rigid < 0) continue;
+            for (int32_t k = s->colours[colour]; k < s->colours[colour + 1]; k++)
+                c->sharers += s->contacts[k].rigid == c->rigid;
+        }
+}
+
 /* The contacts in the order of their colours, and the entries of each. */
 static tb_status list_contacts(tb_soft_world *w, const tb_soft_links *l, const double *base,
                                const double *gap_velocity, tb_soft_sweeps *s, tb_error *error)
@@ -61,11 +80,13 @@ static tb_status list_contacts(tb_soft_world *w, const tb_soft_links *l, const d
                              .contact = order[k],
                              .first = end[order[k]],
                              .last = end[order[k] + 1],
-                             .active = c->active};
+                             .active = c->active,
+                             .rigid = rigid_of(w, c)};
         memcpy(x->direction[0], c->normal, sizeof c->normal);
         memcpy(x->direction[1], c->tangent, sizeof c->tangent);
         memcpy(x->base, base + 3 * (size_t)order[k], sizeof x->base);
     }
+    count_sharers(s);
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *entry = l->entries + e;
         s->shares[end[entry->contact]++] =
@@ -74,25 +95,67 @@ static tb_status list_contacts(tb_soft_world *w, const tb_soft_links *l, const d
     return TB_OK;
 }
 
+/* Changes velocities by an impulse (N s, world axes) of a contact. */
+static void push(const tb_soft_sweeps *s, const tb_soft_swept *c, const double impulse[3])
+{
+    for (int32_t i = c->first; i < c->last; i++) {
+        double *v = s->change + 3 * (size_t)s->shares[i].place, change[3];
+        tb_soft_share_change(s->shares + i, impulse, change);
+        for (int k = 0; k < 3; k++) v[k] += change[k];
+    }
+}
+
+/* Relative velocity of a contact by all impulses, in world axes. */
+static void relative_velocity(const tb_soft_sweeps *s, const tb_soft_swept *c, double velocity[3])
+{
+    for (int k = 0; k < 3; k++) velocity[k] = 0;
+    for (int32_t i = c->first; i < c->last; i++) {
+        const tb_soft_share *x = s->shares + i;
+        double part[3];
+        tb_soft_share_velocity(x,
+                               x->place < s->soft_places
+                                   ? s->change + 3 * (size_t)x->place
+                                   : s->seen + 3 * (size_t)(x->place - s->soft_places),
+                               part);
+        for (int k = 0; k < 3; k++) velocity[k] += part[k];
+    }
+}
+
+/* Contacts see the rigid bodies' velocities by the impulses of the colour that is over. */
+static void end_colour(const tb_soft_sweeps *s)
+{
+    const size_t halves = (size_t)(s->places - s->soft_places);
+    if (halves > 0)
+        memcpy(s->seen, s->change + 3 * (size_t)s->soft_places, 3 * halves * sizeof *s->seen);
+}
+
+/* A visit to all contacts; `first`: of the impulses that they begin with. Whether a working set changes. */
+static bool visit_all(const tb_soft_sweeps *s, bool first)
+{
+    bool changes = false;
+    for (int32_t colour = 0; colour < s->number_of_colours; colour++) {
+        for (int32_t i = s->colours[colour]; i < s->colours[colour + 1]; i++) {
+            tb_soft_swept *c = s->contacts + i;
+            double velocity[3], impulse[3];
+            if (first) {
+                tb_soft_sweep_mobility(s, c);
+                tb_soft_sweep_first(c, impulse);
+            } else {
+                relative_velocity(s, c, velocity);
+                changes |= tb_soft_sweep_improve(c, s->friction, velocity, impulse);
+            }
+            push(s, c, impulse);
+        }
+        end_colour(s);
+    }
+    return changes;
+}
+
 static void sweep(const tb_soft_sweeps *s)
 {
-    double velocity[3], impulse[3];
-    for (int32_t i = 0; i < s->number_of_contacts; i++) {
-        tb_soft_swept *c = s->contacts + i;
-        tb_soft_sweep_mobility(s, c);
-        tb_soft_sweep_first(c, impulse);
-        tb_soft_sweep_push(s, c, impulse);
-    }
-    for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++) {
-        bool changes = false;
-        for (int32_t i = 0; i < s->number_of_contacts; i++) {
-            tb_soft_swept *c = s->contacts + i;
-            tb_soft_sweep_velocity(s, c, velocity);
-            changes |= tb_soft_sweep_improve(c, s->friction, velocity, impulse);
-            tb_soft_sweep_push(s, c, impulse);
-        }
-        settled = changes ? 0 : settled + 1;
-    }
+    visit_all(s, true);
+    for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++)
+        settled = visit_all(s, false) ? 0 : settled + 1;
 }
 
 tb_status tb_soft_links_sweep(tb_soft_world *w, const tb_soft_links *l, const double *base,
@@ -102,16 +165,17 @@ tb_status tb_soft_links_sweep(tb_soft_world *w, const tb_soft_links *l, const do
         .contacts = TB_ARENA_ARRAY(&w->step, tb_soft_swept, l->count),
         .shares = TB_ARENA_ARRAY(&w->step, tb_soft_share, l->number_of_entries),
         .change = TB_ARENA_ZEROED(&w->step, double, 3 * (size_t)l->places),
+        .seen = TB_ARENA_ZEROED(&w->step, double, 3 * (size_t)(l->places - l->soft_places)),
         .number_of_contacts = l->count,
         .number_of_shares = l->number_of_entries,
         .places = l->places,
+        .soft_places = l->soft_places,
         .friction = w->scene.options.friction,
     };
-    if (s.contacts == NULL || s.shares == NULL || s.change == NULL)
+    if (s.contacts == NULL || s.shares == NULL || s.change == NULL || s.seen == NULL)
         return tb_fail_memory(error, 0, "sweeps over contacts");
     tb_status status = list_contacts(w, l, base, gap_velocity, &s, error);
     if (status != TB_OK) return status;
-    /* all contacts of a rigid body move it, so that no two of them may be visited at the same time */
     if (w->card != NULL && l->places == l->soft_places)
         status = tb_soft_card_sweep(w, &s, error);
     else

@@ -33,6 +33,25 @@ static const char JAW[] =
     "    <geom type=\"mesh\" mesh=\"wedge\" mass=\"1\"/></body>\n"
     "</worldbody></mujoco>\n";
 
+/* A block between two plates, one of which slides on the floor. */
+static const char PLATES[] =
+    "<soft model=\"plates\">\n"
+    "  <option timestep=\"0.001\" gravity=\"4 1 -8\" friction=\"0.5\"/>\n"
+    "  <grid lower=\"-0.9 -0.9 -0.75\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>\n"
+    "  <material name=\"m\" density=\"1000\" young=\"3e4\" poisson=\"0.3\" damping=\"0.02\"/>\n"
+    "  <body name=\"block\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.16\" "
+    "pos=\"0 0 0.13\"/>\n"
+    "  <rigid file=\"two.xml\"/>\n"
+    "</soft>\n";
+
+static const char TWO[] = "<mujoco><option timestep=\"0.001\" gravity=\"4 1 -8\"/><worldbody>\n"
+                          "  <geom type=\"plane\" size=\"2 2 1\" pos=\"0 0 -0.11\"/>\n"
+                          "  <body name=\"low\" pos=\"0 0 -0.07\"><freejoint/>\n"
+                          "    <geom type=\"box\" size=\"0.4 0.4 0.041\" mass=\"3\"/></body>\n"
+                          "  <body name=\"high\" pos=\"0.02 0 0.35\"><freejoint/>\n"
+                          "    <geom type=\"box\" size=\"0.2 0.3 0.061\" mass=\"10\"/></body>\n"
+                          "</worldbody></mujoco>\n";
+
 static const char BALL[] = "<mujoco><option timestep=\"0.001\"/><worldbody><body pos=\"0 0 1\">"
                            "<freejoint/><geom type=\"sphere\" size=\"0.1\"/></body></worldbody>"
                            "</mujoco>\n";
@@ -40,9 +59,11 @@ static const char BALL[] = "<mujoco><option timestep=\"0.001\"/><worldbody><body
 static tb_status read_file(void *context, const char *path, unsigned char **bytes, size_t *size,
                            tb_error *cause)
 {
-    const char *text = strcmp(path, "rigid.xml") == 0  ? JAW
-                       : strcmp(path, "ball.xml") == 0 ? BALL
-                                                       : PAD;
+    const char *text = strcmp(path, "rigid.xml") == 0    ? JAW
+                       : strcmp(path, "ball.xml") == 0   ? BALL
+                       : strcmp(path, "two.xml") == 0    ? TWO
+                       : strcmp(path, "plates.xml") == 0 ? PLATES
+                                                         : PAD;
     (void)context, (void)cause;
     *bytes = (unsigned char *)strdup(text);
     *size = strlen(text);
@@ -127,6 +148,72 @@ START_TEST(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes)
 }
 END_TEST
 
+/* How many rigid bodies the contacts of the last substep move. */
+static int32_t moved_bodies(const tb_soft_world *w)
+{
+    int32_t moved = 0;
+    for (int32_t r = 0; r < w->number_of_rigid; r++) {
+        bool touched = false;
+        for (int32_t i = 0; i < w->number_of_contacts; i++) {
+            const int32_t wall = w->contacts[i].b - w->scene.number_of_bodies;
+            touched = touched || (wall >= 0 && w->scene.obstacles[wall].rigid == r + 1);
+        }
+        moved += touched && w->rigid[r].moves;
+    }
+    return moved;
+}
+
+/* Contacts wholly on the card, beside fields and contacts of the processor whose programs the card solves. */
+static void touch_rigid(const char *name, int32_t contacts, int32_t steps)
+{
+    (void)card_is_played();
+    tb_model *model = load(name);
+    tb_state *here = make_state(model), *there = make_state(model);
+    tb_stepper *processor = make_stepper(TB_BACKEND_CPU), *card = make_stepper(TB_BACKEND_GPU);
+    tb_soft_world *v = tb_state_soft_world(here), *w = tb_state_soft_world(there);
+    tb_soft_certificate c, d;
+    v->scene.options.programs = TB_BACKEND_GPU; /* their order of sums differs on the processor */
+    for (int32_t i = 0; i < steps; i++) {
+        TEST_OK(tb_step(processor, here, 1, NULL, &error), &error);
+        TEST_OK(tb_step(card, there, 1, NULL, &error), &error);
+        ck_assert(w->card->contacts_there && w->card->contacts_stale);
+        ck_assert(tb_state_soft_certificate(here, &c) && tb_state_soft_certificate(there, &d));
+        ck_assert_mem_eq(&c, &d, offsetof(tb_soft_certificate, normal));
+        ck_assert_int_eq(c.normal.solves, d.normal.solves);
+        ck_assert_int_eq(c.tangential.solves, d.tangential.solves);
+        ck_assert_int_eq(c.normal.half_bandwidth, d.normal.half_bandwidth);
+        ck_assert_int_eq(c.tangential.half_bandwidth, d.tangential.half_bandwidth);
+        ck_assert_mem_eq(&c.cone_error, &d.cone_error, sizeof c.cone_error);
+        ck_assert_mem_eq(&c.prediction_error, &d.prediction_error, sizeof c.prediction_error);
+        for (int32_t r = 0; r < w->number_of_rigid; r++)
+            ck_assert_mem_eq(v->rigid[r].before, w->rigid[r].before, sizeof w->rigid[r].before);
+    }
+    ck_assert_int_eq(d.normal.fallbacks + d.tangential.fallbacks, 0);
+    ck_assert_int_gt(d.tangential.solves, 0);
+    ck_assert_int_ge(d.contacts, contacts);
+    ck_assert_int_eq(moved_bodies(v), 2);
+    ck_assert_uint_eq(tb_state_hash(here), tb_state_hash(there));
+    tb_stepper_destroy(processor);
+    tb_stepper_destroy(card);
+    tb_state_destroy(here);
+    tb_state_destroy(there);
+    tb_model_destroy(model);
+}
+
+/* The wedge and the box touch a pad that the jaw holds. */
+START_TEST(a_clamped_pads_contacts_stay_on_the_card_with_the_processors_bytes)
+{
+    touch_rigid("main.xml", 8, 2);
+}
+END_TEST
+
+/* Contacts of one colour move one rigid body. */
+START_TEST(contacts_between_rigid_bodies_stay_on_the_card_with_the_processors_bytes)
+{
+    touch_rigid("plates.xml", 24, 3);
+}
+END_TEST
+
 START_TEST(a_batch_has_worlds_with_and_without_soft_bodies)
 {
     (void)card_is_played();
@@ -176,4 +263,6 @@ START_TEST(a_step_on_a_lost_card_is_aborted)
 END_TEST
 
 TEST_MAIN(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes,
+          a_clamped_pads_contacts_stay_on_the_card_with_the_processors_bytes,
+          contacts_between_rigid_bodies_stay_on_the_card_with_the_processors_bytes,
           a_batch_has_worlds_with_and_without_soft_bodies, a_step_on_a_lost_card_is_aborted)
