@@ -152,9 +152,15 @@ tb_soft_world *tb_state_soft_world(const tb_state *state);
 bool tb_state_soft_certificate(const tb_state *state, tb_soft_certificate *certificate);
 /* Replaces the scene's method; later resets and forks keep the replacement. */
 void tb_soft_world_choose_contact(tb_soft_world *world, tb_soft_contact_method contact);
-/* Number of soft bodies of a model, and their memory (bytes) in a state; 0: none. */
+/* Number of soft bodies of a model, and their memory (bytes) in a state and, in addition, on a card that
+ * has them; 0: none. The card's is that of fields; contacts and programs add to it as they come. */
 int32_t tb_soft_model_bodies(const tb_model *model);
 uint64_t tb_soft_model_bytes(const tb_model *model);
+uint64_t tb_soft_model_card_bytes(const tb_model *model);
+/* Nodes in the boxes of the soft bodies at their start; 0: none. From TB_SOFT_CARD_NODES on a card is faster than 16
+ * threads of a processor, and TB_BACKEND_AUTO takes it (tests/bench/gpu/results/README.md). */
+enum { TB_SOFT_CARD_NODES = 4096 };
+int64_t tb_soft_model_nodes(const tb_model *model);
 
 /* VTK XML files for ParaView as text, which the caller frees by tb_bytes_destroy: `volume` is an
  * UnstructuredGrid (.vtu) of the cells with material, with X, v, mass and body at points and Cauchy

@@ -90,6 +90,12 @@ uint64_t td_memory_of_worlds(const tb_model *model, int32_t worlds)
     return world * (uint64_t)worlds;
 }
 
+uint64_t td_memory_on_card(const tb_model *model, int32_t worlds)
+{
+    const uint64_t soft = tb_soft_model_card_bytes(model);
+    return soft > 0 ? soft * (uint64_t)worlds : td_memory_of_worlds(model, worlds);
+}
+
 uint64_t td_memory_of_parameters(const tb_model *model, int32_t worlds)
 {
     const tb_model_counts n = tb_model_count(model);

@@ -28,6 +28,8 @@ uint64_t td_memory_limit(const td_server *);
 uint64_t td_memory_resident(void);
 /* Memory of a model's worlds once they step, from counts: states, contacts, the solver's share. */
 uint64_t td_memory_of_worlds(const tb_model *, int32_t worlds);
+/* Memory of worlds on a card. Worlds of soft bodies have their memory on both. */
+uint64_t td_memory_on_card(const tb_model *, int32_t worlds);
 /* Memory of the parameters of worlds that have their own, in addition to td_memory_of_worlds. */
 uint64_t td_memory_of_parameters(const tb_model *, int32_t worlds);
 /* Gives memory that was freed back to the system if there is much of it. From the reaper. */

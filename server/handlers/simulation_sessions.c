@@ -11,6 +11,8 @@
 #include "session/session_internal.h"
 #include "session/uploads.h"
 
+#include "tribo_soft.h"
+
 #include "tribo/v1/runs.pb-c.h"
 
 /* ---- CreateSession ---- */
@@ -82,8 +84,9 @@ static tb_status make_worlds(td_call *call, td_session *s, const char *device_na
     const td_device_wish wish = {.name = device_name,
                                  .worlds = s->worlds,
                                  .bodies = tb_model_count(s->scene->model).bodies,
-                                 .bytes = td_memory_of_worlds(s->scene->model, s->worlds),
+                                 .bytes = td_memory_on_card(s->scene->model, s->worlds),
                                  .meshes = tb_model_has_meshes(s->scene->model),
+                                 .soft_nodes = tb_soft_model_nodes(s->scene->model),
                                  .pace = td_session_pace(s),
                                  .options = &s->options};
     status = td_device_choose(s->all->server, &wish, &device, error);

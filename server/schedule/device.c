@@ -1,6 +1,7 @@
 /* See device.h. */
 #include "schedule/device.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "call/auth.h"
 #include "call/call.h"
 #include "ops/daemon.h"
+#include "tribo_soft.h"
 
 /* Worlds from which on a card gets a session where nothing has been measured. */
 static const int64_t USUAL_CARD_WORLDS = 1024;
@@ -246,13 +248,15 @@ static bool is_for_card(const td_server *server, const td_device *card, const td
     if (wish->meshes || (wish->options != NULL && (wish->options->scheme == TB_SCHEME_PLANAR ||
                                                    wish->options->scheme == TB_SCHEME_VOLUME)))
         return false;
-    if (wish->bodies >= server->config->gpu_bodies) return true;
+    if (wish->soft_nodes == 0 && wish->bodies >= server->config->gpu_bodies) return true;
     /* waiting jobs reduce a device's gain */
     const double card_wait = 1 + td_scheduler_queued(card->scheduler);
     const double cpu_wait = 1 + td_scheduler_queued(cpu->scheduler);
-    /* the card's speedup, estimated by size alone */
-    const double gain =
-        (double)wish->worlds * cpu_wait / ((double)td_device_card_worlds(server) * card_wait);
+    /* the card's speedup, estimated by size alone: of worlds with soft bodies, one at a time */
+    const double size = wish->soft_nodes > 0
+                            ? (double)wish->soft_nodes / TB_SOFT_CARD_NODES
+                            : (double)wish->worlds / (double)td_device_card_worlds(server);
+    const double gain = size * cpu_wait / card_wait;
     if (server->config->gpu_worlds > 0) return gain >= 1;
 
     const int64_t now = td_monotonic_ns(), since = wish->ends ? now - AGE_NS : INT64_MIN;
@@ -295,6 +299,12 @@ static td_device *named(td_server *server, const char *name)
     return NULL;
 }
 
+/* Whether a card has memory for the worlds. Those with soft bodies stay there; all others make room for each other. */
+static bool has_room(td_device *card, const td_device_wish *wish)
+{
+    return wish->soft_nodes == 0 || look_at(card, wish->bytes).fits;
+}
+
 tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_device **chosen,
                            tb_error *error)
 {
@@ -304,13 +314,18 @@ tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_dev
         if (*chosen != NULL && atomic_load(&(*chosen)->lost))
             return tb_fail_field(error, TB_UNAVAILABLE, "device", "the device %s is lost",
                                  wish->name);
+        if (*chosen != NULL && *chosen != cpu && !has_room(*chosen, wish))
+            return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "memory",
+                                 "%" PRId64 " worlds would take about %" PRIu64
+                                 " bytes of the device %s, which has less",
+                                 wish->worlds, wish->bytes, wish->name);
         if (*chosen != NULL) return try_options(*chosen, wish->options, error);
         return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'",
                              wish->name);
     }
     bool known = false;
     *chosen = cpu;
-    if (card != NULL && is_for_card(server, card, cpu, wish, &known)) {
+    if (card != NULL && has_room(card, wish) && is_for_card(server, card, cpu, wish, &known)) {
         const tb_status status = try_options(card, wish->options, error);
         /* there are things that cards do not do */
         if (status != TB_OK && status != TB_UNSUPPORTED) return status;

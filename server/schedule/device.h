@@ -33,10 +33,11 @@ typedef struct td_device_wish {
     const char *name; /* "": any */
     int64_t worlds;
     int32_t bodies;
-    uint64_t bytes; /* memory of the worlds, as estimated; 0: unknown */
-    bool meshes;    /* tb_model_has_meshes */
-    bool ends;      /* by itself, unlike a session: to try a device that may be slow costs less */
-    uint64_t pace;  /* td_pace_key; 0: unknown */
+    uint64_t bytes;     /* memory of the worlds, as estimated; 0: unknown */
+    bool meshes;        /* tb_model_has_meshes */
+    int64_t soft_nodes; /* tb_soft_model_nodes */
+    bool ends;     /* by itself, unlike a session: to try a device that may be slow costs less */
+    uint64_t pace; /* td_pace_key; 0: unknown */
     const tb_step_options *options;
 } td_device_wish;
 

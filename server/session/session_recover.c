@@ -9,6 +9,8 @@
 #include "session/session_row.h"
 #include "session/uploads.h"
 
+#include "tribo_soft.h"
+
 #include "tribo/v1/runs.pb-c.h"
 
 /* ---- coming back ---- */
@@ -131,8 +133,9 @@ static tb_status choose_device(td_session *s, td_device **device, tb_error *erro
         .name = "",
         .worlds = s->worlds,
         .bodies = s->scene != NULL ? tb_model_count(s->scene->model).bodies : 0,
-        .bytes = s->scene != NULL ? td_memory_of_worlds(s->scene->model, s->worlds) : 0,
+        .bytes = s->scene != NULL ? td_memory_on_card(s->scene->model, s->worlds) : 0,
         .meshes = s->scene != NULL && tb_model_has_meshes(s->scene->model),
+        .soft_nodes = s->scene != NULL ? tb_soft_model_nodes(s->scene->model) : 0,
         .pace = td_session_pace(s),
         .options = &s->options};
     return td_device_choose(s->all->server, &wish, device, error);

@@ -434,7 +434,8 @@ static void measure(const void *context, tb_stepper_use *use)
     tb_gpu_device_copies *device_copies = &g->card->device_copies;
     pthread_mutex_lock(&device_copies->lock);
     use->host_bytes = b->device.host_bytes + device_copies->device.host_bytes;
-    use->device_bytes = b->device.device_bytes + device_copies->device.device_bytes;
+    use->device_bytes = b->device.device_bytes + device_copies->device.device_bytes +
+                        tb_gpu_soft_bytes(g->card->index);
     use->allocations = b->device.allocations + device_copies->device.allocations;
     use->regrowths = b->regrowths;
     use->copied_bytes = b->copied_bytes + device_copies->use.copied_bytes;

@@ -161,4 +161,6 @@ void tb_gpu_card_use(int32_t index, tb_device_use *use)
         pthread_mutex_unlock(&device_copies->lock);
     }
     pthread_mutex_unlock(&open_cards.lock);
+    use->memory_bytes += tb_gpu_soft_bytes(index);
+    use->worlds += tb_gpu_soft_worlds(index);
 }

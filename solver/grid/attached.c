@@ -3,6 +3,7 @@
  * Obstacles of such a world are the model's shapes that can collide: those of its walls, too. */
 #include "grid/attached.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,18 +315,61 @@ int32_t tb_soft_model_bodies(const tb_model *model)
     return bodies;
 }
 
-uint64_t tb_soft_model_bytes(const tb_model *model)
+static uint64_t nodes_of(const tb_soft_scene *scene)
 {
-    /* X, v, mass, depth, octants, layer and held a body; scratch of all */
-    enum { A_BODY = (3 + 3 + 1 + 1 + 8) * 8 + 2, SHARED = (24 + 9 + 4 * 3) * 8 };
-    uint64_t bytes = 0;
-    tb_soft_scene *scene = scene_of(model);
-    if (scene != NULL) {
-        const int32_t *n = scene->lattice.nodes;
-        const uint64_t nodes = (uint64_t)n[0] * (uint64_t)n[1] * (uint64_t)n[2];
-        /* the copy for the way back from a failed step is at most as large as the fields */
-        bytes = nodes * (2 * (uint64_t)A_BODY * (uint64_t)scene->number_of_bodies + SHARED);
+    const int32_t *n = scene->lattice.nodes;
+    return (uint64_t)n[0] * (uint64_t)n[1] * (uint64_t)n[2];
+}
+
+/* Nodes of the bodies' boxes at the start, with the layers around them. */
+static int64_t body_nodes(const tb_soft_scene *scene)
+{
+    const tb_soft_lattice *l = &scene->lattice;
+    double all = 0;
+    for (int32_t b = 0; b < scene->number_of_bodies; b++) {
+        double lower[3], upper[3], nodes = 1;
+        tb_soft_bounds(&scene->bodies[b].shape, lower, upper);
+        for (int a = 0; a < 3; a++)
+            nodes *= floor((upper[a] - lower[a]) / l->spacing[a]) + 1 + 2 * TB_SOFT_LAYERS;
+        all += nodes;
     }
+    return (int64_t)all;
+}
+
+int64_t tb_soft_model_nodes(const tb_model *model)
+{
+    tb_soft_scene *scene = scene_of(model);
+    const int64_t nodes = scene != NULL ? body_nodes(scene) : 0;
+    free_scene(scene);
+    return nodes;
+}
+
+int64_t tb_state_soft_nodes(const tb_state *state)
+{
+    return body_nodes(&state->soft->world->scene);
+}
+
+/* X, v, mass, depth, octants, layer and held: bytes a node and body */
+enum { FIELD_BYTES = (3 + 3 + 1 + 1 + 8) * 8 + 2 };
+
+/* The copy for the way back from a failed step is at most as large as the fields; `own` and `shared` are scratch
+ * of each body and of all, bytes a node. */
+static uint64_t bytes_of(const tb_model *model, uint64_t own, uint64_t shared)
+{
+    tb_soft_scene *scene = scene_of(model);
+    const uint64_t bodies = scene != NULL ? (uint64_t)scene->number_of_bodies : 0;
+    const uint64_t bytes =
+        scene != NULL ? nodes_of(scene) * ((2 * FIELD_BYTES + own) * bodies + shared) : 0;
     free_scene(scene);
     return bytes;
+}
+
+uint64_t tb_soft_model_bytes(const tb_model *model)
+{
+    return bytes_of(model, 0, (24 + 9 + 4 * 3) * 8);
+}
+
+uint64_t tb_soft_model_card_bytes(const tb_model *model)
+{
+    return bytes_of(model, (2 * 9 + 4 * 3) * 8, 0);
 }

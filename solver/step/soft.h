@@ -20,6 +20,9 @@ tb_status tb_state_soft_save(const tb_state *state, unsigned char **bytes, size_
 tb_status tb_state_soft_read(const tb_state *state, const unsigned char *bytes, size_t size,
                              tb_state_soft **soft, tb_error *error);
 
+/* tb_soft_model_nodes of a state that has soft bodies. */
+int64_t tb_state_soft_nodes(const tb_state *state);
+
 /* One step of a state with soft bodies: the contract of tb_world_step. UNSUPPORTED: a scheme or a precision
  * that soft bodies have not. FAILED_PRECONDITION as tb_soft_step; the state is then as it was. */
 tb_status tb_soft_step_state(tb_state *state, const tb_step_options *options,

@@ -7,7 +7,9 @@
 #include "backend/backend.h"
 #include "step/certificate.h"
 #include "step/planar/planar.h"
+#include "step/soft.h"
 #include "step/step.h"
+#include "tribo_soft.h"
 
 enum { PARALLEL_WORLDS = 512 }; /* courses that are worth waking threads for */
 
@@ -252,17 +254,23 @@ static tb_status sync_to_host(tb_state *const *states, int32_t worlds, tb_error 
     return TB_OK;
 }
 
-/* `auto` has no models to look at before worlds are there. One with meshes keeps the batch from the
- * card (tb_model_has_meshes). */
+/* Whether a card is slower for the world than the processor. */
+static bool is_slow_on_card(const tb_state *state)
+{
+    if (state->soft) return tb_state_soft_nodes(state) < TB_SOFT_CARD_NODES;
+    return tb_model_has_meshes(state->model);
+}
+
+/* `auto` has no models to look at before worlds are there. One that is slow on a card keeps the batch from it. */
 static tb_status choose_again(tb_stepper *stepper, tb_state *const *states, int32_t worlds,
                               tb_error *error)
 {
     if (choice_of(&stepper->options) != TB_BACKEND_AUTO) return TB_OK;
-    bool meshes = false;
-    for (int32_t i = 0; i < worlds && !meshes; i++) meshes = tb_model_has_meshes(states[i]->model);
+    bool slow = false;
+    for (int32_t i = 0; i < worlds && !slow; i++) slow = is_slow_on_card(states[i]);
     const tb_backend *backend = NULL;
     const tb_status status =
-        tb_backend_find(meshes ? TB_BACKEND_CPU : TB_BACKEND_AUTO, &backend, error);
+        tb_backend_find(slow ? TB_BACKEND_CPU : TB_BACKEND_AUTO, &backend, error);
     if (status != TB_OK || backend == stepper->backend) return status;
     return exchange(stepper, backend, &stepper->options, error);
 }
@@ -281,8 +289,9 @@ static tb_status step_soft(tb_stepper *stepper, tb_state *const *states, const t
     if (!stepper->soft) status = loop->create(&stepper->options, &stepper->soft, error);
     if (status == TB_OK) status = sync_to_host(states, worlds, error);
     if (status != TB_OK) return status;
-    return loop->step(stepper->soft, &stepper->options, states, courses, worlds, steps,
-                      certificates, error);
+    tb_step_options there = stepper->options;
+    there.backend = TB_BACKEND_GPU; /* `auto` has chosen it */
+    return loop->step(stepper->soft, &there, states, courses, worlds, steps, certificates, error);
 }
 
 /* Consecutive worlds, all of them with soft bodies or all without. The backend finds states where it looks for

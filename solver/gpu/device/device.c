@@ -1,6 +1,7 @@
 /* See device.h. */
 #include "gpu/device/device.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,13 @@ tb_status tb_gpu_device_enter(tb_gpu_device *device, tb_error *error)
 
 /* ---- memory ---- */
 
+enum { CARDS = 64 };
+
+/* Of the process, as cards are. */
+static struct {
+    atomic_llong bytes[CARDS], worlds[CARDS];
+} soft;
+
 /* Half as much again, so that a growing batch does not ask at every call. */
 static size_t grown(const tb_gpu_buffer *buffer, size_t bytes)
 {
@@ -179,6 +187,7 @@ tb_status tb_gpu_reserve(tb_gpu_device *device, tb_gpu_buffer *buffer, size_t by
     }
     buffer->capacity = wanted;
     device->device_bytes += wanted;
+    if (device->soft) tb_gpu_count_soft(device->index, (int64_t)wanted, 0);
     return TB_OK;
 }
 
@@ -203,6 +212,7 @@ void tb_gpu_release(tb_gpu_device *device, tb_gpu_buffer *buffer)
 {
     if (buffer->memory != NULL) (void)cudaFree(buffer->memory);
     device->device_bytes -= buffer->capacity;
+    if (device->soft) tb_gpu_count_soft(device->index, -(int64_t)buffer->capacity, 0);
     *buffer = (tb_gpu_buffer){0};
 }
 
@@ -211,6 +221,23 @@ void tb_gpu_release_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer)
     if (buffer->memory != NULL) (void)cudaFreeHost(buffer->memory);
     device->host_bytes -= buffer->capacity;
     *buffer = (tb_gpu_buffer){0};
+}
+
+void tb_gpu_count_soft(int32_t index, int64_t bytes, int64_t worlds)
+{
+    if (index < 0 || index >= CARDS) return;
+    atomic_fetch_add(&soft.bytes[index], bytes);
+    atomic_fetch_add(&soft.worlds[index], worlds);
+}
+
+uint64_t tb_gpu_soft_bytes(int32_t index)
+{
+    return index >= 0 && index < CARDS ? (uint64_t)atomic_load(&soft.bytes[index]) : 0;
+}
+
+int64_t tb_gpu_soft_worlds(int32_t index)
+{
+    return index >= 0 && index < CARDS ? atomic_load(&soft.worlds[index]) : 0;
 }
 
 tb_status tb_gpu_free_memory(tb_gpu_device *device, size_t *free_bytes, size_t *total,

@@ -20,6 +20,7 @@ typedef struct tb_gpu_device {
     char reason[TB_ERROR_MESSAGE_SIZE]; /* of the loss */
     uint64_t host_bytes, device_bytes;
     int64_t allocations;
+    bool soft; /* device_bytes are also counted as those of worlds of soft bodies */
 } tb_gpu_device;
 
 /* Memory that grows to each request and never shrinks; growth loses its content. */
@@ -55,6 +56,11 @@ tb_status tb_gpu_reserve_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer, si
                                 tb_error *error);
 void tb_gpu_release(tb_gpu_device *device, tb_gpu_buffer *buffer);
 void tb_gpu_release_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer);
+/* Worlds of soft bodies on a card, which have streams of their own, and the memory that they and their programs have
+ * there. Any thread may count and ask. */
+void tb_gpu_count_soft(int32_t index, int64_t bytes, int64_t worlds);
+uint64_t tb_gpu_soft_bytes(int32_t index);
+int64_t tb_gpu_soft_worlds(int32_t index);
 /* Free bytes of the card, and all of them. */
 tb_status tb_gpu_free_memory(tb_gpu_device *device, size_t *free_bytes, size_t *total,
                              tb_error *error);

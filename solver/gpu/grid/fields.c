@@ -175,6 +175,8 @@ tb_status tb_gpu_soft_open(int32_t device, const tb_soft_card_scene *scene, void
         free(c);
         return status;
     }
+    c->device.soft = true;
+    tb_gpu_count_soft(device, 0, 1);
     c->nodes = scene->nodes;
     c->g.space = scene->space;
     c->g.bodies = scene->bodies;
@@ -223,6 +225,7 @@ void tb_gpu_soft_close(void *context)
     tb_gpu_release_pinned(&c->device, &c->counted);
     tb_gpu_release_pinned(&c->device, &c->seen);
     tb_gpu_release_pinned(&c->device, &c->pushed);
+    tb_gpu_count_soft(c->device.index, 0, -1);
     tb_gpu_device_close(&c->device);
     free(c->outcomes);
     free(c->kept_outcomes);

@@ -181,15 +181,15 @@ TB_CARD void order_in_colour(const tb_gpu_soft *g, int32_t i)
     p->position[i] = g->contacts.sweeps.colours[p->colour[i]] + before;
 }
 
-/* Contacts of its colour that move the same rigid body. */
-TB_CARD int32_t count_sharers(const tb_gpu_soft_projections *p, int32_t i)
+/* Parts that the contacts of its colour split its rigid body into. */
+TB_CARD int32_t split_rigid(const tb_gpu_soft_projections *p, int32_t i)
 {
     const int32_t contacts = p->counts->contacts;
     int32_t count = 0;
     if (p->partner[i] < 0) return 0;
     for (int32_t j = 0; j < contacts; j++)
         count += p->colour[j] == p->colour[i] && p->partner[j] == p->partner[i];
-    return count;
+    return tb_soft_split(count);
 }
 
 /* grid/links.c: tb_soft_links_slip */
@@ -244,7 +244,7 @@ TB_CARD void put_swept(const tb_gpu_soft *g, int32_t i)
     x->first = PLACES * i, x->last = PLACES * i + r->count;
     x->active = c->active;
     x->rigid = p->partner[i];
-    x->sharers = count_sharers(p, i);
+    x->parts = split_rigid(p, i);
     for (int32_t e = 0; e < r->count; e++) {
         tb_soft_share *share = g->contacts.sweeps.shares + PLACES * i + e;
         const int32_t half = e - nodes_of(r);

@@ -14,6 +14,8 @@ enum {
 typedef struct sweep_memory {
     double part[GROUPS][SHARES][3]; /* m/s: of the shares in the relative velocity of their contact */
     double velocity[GROUPS][3];     /* m/s: their sums */
+    double change[TB_GPU_SOFT_THREADS][TB_GPU_SOFT_TWIST]; /* of y, by contacts of a colour that is over */
+    int32_t rigid[TB_GPU_SOFT_THREADS];                    /* and the body that they move, or -1 */
     double y[1]; /* rigid bodies x 6: before the present colour; all blocks have the same */
 } sweep_memory;
 
@@ -70,20 +72,27 @@ TB_CARD bool visit_colour(const tb_soft_sweeps *s, int32_t colour, bool first,
     return changes;
 }
 
-/* Rigid bodies get the changes by a colour that is over, a number a lane. */
+/* Rigid bodies get the changes by a colour that is over: a lane brings those by a contact, and then a lane adds up a
+ * number of a body in the order of the contacts. */
 TB_CARD void end_colour(const tb_gpu_soft_contacts *c, int32_t colour,
                         const volatile double *later, sweep_memory *m)
 {
     const tb_soft_sweeps *s = &c->sweeps;
     const int32_t numbers = TB_GPU_SOFT_TWIST * c->rigids, end = s->colours[colour + 1];
-    for (int32_t k = (int32_t)threadIdx.x; k < numbers; k += TB_GPU_SOFT_THREADS) {
-        double sum = m->y[k];
-#pragma unroll 4
-        for (int32_t i = s->colours[colour]; i < end; i++)
-            if (s->contacts[i].rigid == k / TB_GPU_SOFT_TWIST) sum += later[TB_GPU_SOFT_TWIST * (int64_t)i + k % TB_GPU_SOFT_TWIST];
-        m->y[k] = sum;
+    const int32_t lane = (int32_t)threadIdx.x;
+    if (numbers == 0) return;
+    for (int32_t from = s->colours[colour]; from < end; from += TB_GPU_SOFT_THREADS) {
+        const int32_t i = from + lane, rest = end - from;
+        const int32_t many = rest < TB_GPU_SOFT_THREADS ? rest : TB_GPU_SOFT_THREADS;
+        m->rigid[lane] = i < end ? s->contacts[i].rigid : -1;
+        for (int k = 0; k < TB_GPU_SOFT_TWIST && m->rigid[lane] >= 0; k++)
+            m->change[lane][k] = later[TB_GPU_SOFT_TWIST * (int64_t)i + k];
+        __syncthreads();
+        for (int32_t k = lane; k < numbers; k += TB_GPU_SOFT_THREADS)
+            for (int32_t j = 0; j < many; j++)
+                if (m->rigid[j] == k / TB_GPU_SOFT_TWIST) m->y[k] += m->change[j][k % TB_GPU_SOFT_TWIST];
+        __syncthreads();
     }
-    if (numbers > 0) __syncthreads();
 }
 
 extern "C" __global__ void __launch_bounds__(TB_GPU_SOFT_THREADS)

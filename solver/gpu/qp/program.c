@@ -223,6 +223,7 @@ static tb_status enter_room(int32_t device, void **room, card_program **program,
             return status;
         }
     }
+    h->device.soft = room != NULL; /* rooms are those of soft worlds */
     h->room = room;
     if (status == TB_OK)
         *program = h;

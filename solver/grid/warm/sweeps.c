@@ -49,14 +49,15 @@ static int32_t rigid_of(const tb_soft_world *w, const tb_soft_contact *c)
     return rigid >= 0 && w->rigid[rigid].moves ? rigid : -1;
 }
 
-static void count_sharers(const tb_soft_sweeps *s)
+static void split_rigid(const tb_soft_sweeps *s)
 {
     for (int32_t colour = 0; colour < s->number_of_colours; colour++)
         for (int32_t i = s->colours[colour]; i < s->colours[colour + 1]; i++) {
             tb_soft_swept *c = s->contacts + i;
             if (c->rigid < 0) continue;
             for (int32_t k = s->colours[colour]; k < s->colours[colour + 1]; k++)
-                c->sharers += s->contacts[k].rigid == c->rigid;
+                c->parts += s->contacts[k].rigid == c->rigid;
+            c->parts = tb_soft_split(c->parts);
         }
 }
 
@@ -86,7 +87,7 @@ static tb_status list_contacts(tb_soft_world *w, const tb_soft_links *l, const d
         memcpy(x->direction[1], c->tangent, sizeof c->tangent);
         memcpy(x->base, base + 3 * (size_t)order[k], sizeof x->base);
     }
-    count_sharers(s);
+    split_rigid(s);
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *entry = l->entries + e;
         s->shares[end[entry->contact]++] =

@@ -56,12 +56,15 @@ static const char BALL[] = "<mujoco><option timestep=\"0.001\"/><worldbody><body
                            "<freejoint/><geom type=\"sphere\" size=\"0.1\"/></body></worldbody>"
                            "</mujoco>\n";
 
+static char box[512]; /* see box_of */
+
 static tb_status read_file(void *context, const char *path, unsigned char **bytes, size_t *size,
                            tb_error *cause)
 {
     const char *text = strcmp(path, "rigid.xml") == 0    ? JAW
                        : strcmp(path, "ball.xml") == 0   ? BALL
                        : strcmp(path, "two.xml") == 0    ? TWO
+                       : strcmp(path, "box.xml") == 0    ? box
                        : strcmp(path, "plates.xml") == 0 ? PLATES
                                                          : PAD;
     (void)context, (void)cause;
@@ -238,6 +241,71 @@ START_TEST(a_batch_has_worlds_with_and_without_soft_bodies)
 }
 END_TEST
 
+/* A box that has `edge` nodes along each axis, with the layers around it. */
+static tb_model *box_of(int32_t edge)
+{
+    const double half = 0.05 * (edge - 1 - 2 * TB_SOFT_LAYERS), far = half + 0.45;
+    snprintf(box, sizeof box,
+             "<soft model=\"box\"><option timestep=\"0.001\"/>"
+             "<grid lower=\"%g %g %g\" upper=\"%g %g %g\" spacing=\"0.1\"/>"
+             "<material name=\"m\" density=\"1000\" young=\"1e4\" poisson=\"0.3\"/>"
+             "<body name=\"b\" material=\"m\" type=\"box\" size=\"%g %g %g\"/></soft>",
+             -far, -far, -far, far, far, far, half, half, half);
+    return load("box.xml");
+}
+
+START_TEST(auto_takes_a_card_for_many_nodes)
+{
+    (void)card_is_played();
+    const int32_t edge = (int32_t)ceil(cbrt(TB_SOFT_CARD_NODES));
+    tb_stepper *any = make_stepper(TB_BACKEND_AUTO), *processor = make_stepper(TB_BACKEND_CPU);
+    for (int few = 0; few < 2; few++) {
+        tb_model *model = box_of(few ? edge - 2 : edge + 1);
+        tb_state *state = make_state(model), *here = make_state(model);
+        ck_assert((tb_soft_model_nodes(model) < TB_SOFT_CARD_NODES) == (few == 1));
+        TEST_OK(tb_step(any, state, 1, NULL, &error), &error);
+        TEST_OK(tb_step(processor, here, 1, NULL, &error), &error);
+        ck_assert((tb_state_soft_world(state)->card == NULL) == (few == 1));
+        ck_assert_str_eq(tb_stepper_measure(any).backend, few ? "cpu" : "gpu");
+        ck_assert_uint_eq(tb_state_hash(state), tb_state_hash(here));
+        tb_state_destroy(state);
+        tb_state_destroy(here);
+        tb_model_destroy(model);
+    }
+    tb_stepper_destroy(any);
+    tb_stepper_destroy(processor);
+}
+END_TEST
+
+START_TEST(memory_of_soft_worlds_on_a_card_is_counted)
+{
+    (void)card_is_played();
+    tb_model *model = load("main.xml");
+    tb_state *states[] = {make_state(model), make_state(model)};
+    tb_stepper *card = make_stepper(TB_BACKEND_GPU);
+    tb_device_use use;
+    const uint64_t empty = tb_stepper_measure(card).device_bytes;
+    const uint64_t fields = tb_soft_model_card_bytes(model);
+    uint64_t before = empty;
+    ck_assert_uint_gt(fields, 100000);
+    for (int i = 0; i < 2; i++) {
+        TEST_OK(tb_step(card, states[i], 1, NULL, &error), &error);
+        const uint64_t now = tb_stepper_measure(card).device_bytes;
+        ck_assert_uint_ge(now, before + fields);
+        before = now;
+        TEST_OK(tb_device_measure(TB_BACKEND_GPU, 0, &use, &error), &error);
+        ck_assert_int_eq(use.worlds, i + 1);
+        ck_assert_uint_ge(use.memory_bytes, (uint64_t)(i + 1) * fields);
+    }
+    for (int i = 0; i < 2; i++) tb_state_destroy(states[i]);
+    ck_assert_uint_eq(tb_stepper_measure(card).device_bytes, empty);
+    TEST_OK(tb_device_measure(TB_BACKEND_GPU, 0, &use, &error), &error);
+    ck_assert_int_eq(use.worlds, 0);
+    tb_stepper_destroy(card);
+    tb_model_destroy(model);
+}
+END_TEST
+
 START_TEST(a_step_on_a_lost_card_is_aborted)
 {
     char lost[] = "/tmp/tribo_soft_card_XXXXXX";
@@ -265,4 +333,5 @@ END_TEST
 TEST_MAIN(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes,
           a_clamped_pads_contacts_stay_on_the_card_with_the_processors_bytes,
           contacts_between_rigid_bodies_stay_on_the_card_with_the_processors_bytes,
-          a_batch_has_worlds_with_and_without_soft_bodies, a_step_on_a_lost_card_is_aborted)
+          a_batch_has_worlds_with_and_without_soft_bodies, auto_takes_a_card_for_many_nodes,
+          memory_of_soft_worlds_on_a_card_is_counted, a_step_on_a_lost_card_is_aborted)

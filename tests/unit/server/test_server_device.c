@@ -5,6 +5,7 @@
 #include "handlers/grasp_request.h"
 #include "schedule/pace.h"
 #include "server/session_util.h"
+#include "tribo_soft.h"
 
 #include "tribo/v1/grasp.pb-c.h"
 #include "tribo/v1/runs.pb-c.h"
@@ -165,8 +166,6 @@ START_TEST(a_large_world_gets_the_card_unless_meshes_collide_in_it)
 }
 END_TEST
 
-/* ---- measured paces ---- */
-
 static const char *chosen_for(test_server *t, td_device_wish *wish)
 {
     tb_error error = {0};
@@ -174,6 +173,74 @@ static const char *chosen_for(test_server *t, td_device_wish *wish)
     TEST_OK(td_device_choose(&t->server, wish, &device, &error), &error);
     return device->name;
 }
+
+/* ---- soft bodies ---- */
+
+/* A box of so many cells, which are 0.1 m, along each axis. */
+static tb_model *soft_box(double cells)
+{
+    char path[] = "/tmp/tribo_soft_XXXXXX.xml";
+    tb_error error = {0};
+    tb_model *model = NULL;
+    const double half = 0.05 * cells, far = half + 0.45;
+    const int file = mkstemps(path, 4);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_gt(
+        dprintf(file,
+                "<soft model=\"s\"><grid lower=\"-%g -%g -%g\" upper=\"%g %g %g\" "
+                "spacing=\"0.1\"/><material name=\"m\" density=\"1000\" young=\"1e4\" "
+                "poisson=\"0.3\"/><body name=\"b\" material=\"m\" type=\"box\" size=\"%g %g %g\"/>"
+                "</soft>",
+                far, far, far, far, far, far, half, half, half),
+        0);
+    close(file);
+    TEST_OK(tb_model_load(path, NULL, &model, &error), &error);
+    ck_assert_int_eq(unlink(path), 0);
+    return model;
+}
+
+START_TEST(soft_bodies_on_many_nodes_get_the_card)
+{
+    test_server t;
+    tb_error error = {0};
+    td_device *device = NULL;
+    start_with_card(&t, TB_BACKEND_AUTO);
+    const double many = cbrt(TB_SOFT_CARD_NODES) - 6, few = many - 3; /* three layers around it */
+    expect_session(&t.server, soft_box(many), 1, "", "gpu:0");
+    expect_session(&t.server, soft_box(few), 1, "", "cpu");
+    expect_session(&t.server, soft_box(few), MANY, "", "cpu");
+    expect_session(&t.server, soft_box(few), 1, "gpu:0", "gpu:0");
+
+    /* not where they find no memory */
+    const tb_step_options options = tb_step_defaults();
+    td_device_wish wish = {.name = "",
+                           .worlds = 3,
+                           .soft_nodes = 2 * TB_SOFT_CARD_NODES,
+                           .bytes = t.server.devices[0].memory_bytes / 2,
+                           .options = &options};
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    wish.bytes *= 3;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.name = "gpu:0";
+    TEST_STATUS(td_device_choose(&t.server, &wish, &device, &error), TB_RESOURCE_EXHAUSTED, &error);
+    ck_assert_str_eq(error.field, "memory");
+
+    /* where both have stepped them, by their paces */
+    t.config.gpu_worlds = 0;
+    wish = (td_device_wish){.name = "",
+                            .worlds = 1,
+                            .soft_nodes = TB_SOFT_CARD_NODES / 8,
+                            .pace = 5,
+                            .options = &options};
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    td_device_note(&t.server, td_device_cpu(&t.server), 5, 1, 2e6);
+    td_device_note(&t.server, &t.server.devices[0], 5, 1, 1e6);
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    test_server_stop(&t);
+}
+END_TEST
+
+/* ---- measured paces ---- */
 
 /* A server that has measured nothing: as it says by itself, the card gets 1,024 worlds and more. */
 static void start_unmeasured(test_server *t)
@@ -557,7 +624,7 @@ END_TEST
 TEST_MAIN(only_shapes_that_collide_count_as_meshes,
           many_worlds_get_the_card_unless_meshes_collide_in_them,
           a_large_world_gets_the_card_unless_meshes_collide_in_it,
-          what_was_stepped_on_both_is_given_to_the_quicker,
+          soft_bodies_on_many_nodes_get_the_card, what_was_stepped_on_both_is_given_to_the_quicker,
           what_was_stepped_on_one_tries_the_other_where_little_is_lost, sessions_leave_their_pace,
           worlds_that_diverge_leave_no_pace,
           a_pace_of_grasps_is_of_all_but_the_poses_and_their_copies,
