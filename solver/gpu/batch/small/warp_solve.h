@@ -147,13 +147,15 @@ TB_FN void warp_prox_slope(const warp_own *b, tb_real normal_rho, tb_real rho, t
     k[8] = kt + along * t2 * t2;
 }
 
-/* Square of the block's natural map at rho = 1, of its impulses and velocities x: tb_block_natural
- * (judge.h) of three laws without its roots and quotients, which are long in double on a card. */
-TB_FN double warp_natural(const warp_own *b, const double x[3])
+/* Square of the natural map at rho = 1 of a block's impulses l and velocities x: tb_block_natural
+ * (judge.h) of laws without spin and rolling, without its roots and quotients, which are long in double
+ * on a card. mu = 0: tangents carry no impulse. */
+TB_FN double warp_natural_of(const double l[3], const double x[3], double mu, double lower,
+                             double upper)
 {
-    const double l0 = (double)b->lambda[0], l1 = (double)b->lambda[1], l2 = (double)b->lambda[2];
-    const double mu = (double)b->mu, slip2 = x[1] * x[1] + x[2] * x[2];
-    double n = l0 - x[0] - mu * (slip2 * warp_inverse_root(slip2)), t1 = l1 - x[1], t2 = l2 - x[2];
+    const double slip2 = x[1] * x[1] + x[2] * x[2];
+    double n = l[0] - x[0] - mu * (slip2 * warp_inverse_root(slip2)), t1 = l[1] - x[1],
+           t2 = l[2] - x[2];
     if (mu > 0) {
         /* nearest point of the cone { |t| <= mu n } */
         const double length2 = t1 * t1 + t2 * t2, inverse = warp_inverse_root(length2);
@@ -164,10 +166,17 @@ TB_FN double warp_natural(const warp_own *b, const double x[3])
             t2 *= mu * n * inverse;
         }
     } else {
-        n = fmin(fmax(n, (double)b->lower), (double)b->upper);
-        t1 = l1, t2 = l2;
+        n = fmin(fmax(n, lower), upper);
+        t1 = l[1], t2 = l[2];
     }
-    return (l0 - n) * (l0 - n) + (l1 - t1) * (l1 - t1) + (l2 - t2) * (l2 - t2);
+    return (l[0] - n) * (l[0] - n) + (l[1] - t1) * (l[1] - t1) + (l[2] - t2) * (l[2] - t2);
+}
+
+/* The same of the lane's own block, which has the velocities x. */
+TB_FN double warp_natural(const warp_own *b, const double x[3])
+{
+    const double l[3] = {(double)b->lambda[0], (double)b->lambda[1], (double)b->lambda[2]};
+    return warp_natural_of(l, x, (double)b->mu, (double)b->lower, (double)b->upper);
 }
 
 /* Rows times a vector of the columns, in double. */

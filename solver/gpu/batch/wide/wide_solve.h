@@ -1,5 +1,5 @@
-/* Solves a contact problem of up to 36 dofs by one warp: a few sweeps, then semismooth Newton on the
- * exact cone inside a proximal point method.
+/* Solves a contact problem of up to 36 dofs by one warp: semismooth Newton on the exact cone inside
+ * a proximal point method, with sweeps where it fails.
  *
  * The method is that of solve/newton/newton.c, with its line search, its merit and its rules for
  * epsilon: Newton on lambda - prox_C(p - xi(lambda) / w), whose step follows from a system of the
@@ -8,569 +8,534 @@
  *     (I + Y' K Y) ds = Y' (prox_C(p - xi / w) - lambda),      K = prox_C' / w,
  *     dlambda = prox_C(p - xi / w) - lambda - K Y ds,
  *
- * and p moves on when the merit has fallen to a tenth. Here the matrix lies in shared memory, where
- * a lane owns the rows of its dofs; rows of Y stay sparse and in global memory, and the lanes take
- * blocks or dofs in turns. Matrix and step are in working precision, impulses, velocities and the
- * residual in double, so that no round goes on from rounded velocities.
+ * and p moves on when the merit has fallen to a tenth. Slopes of the projection are those of
+ * solve/newton/law_slope.h for disks.
  *
- * The start is judged first; sweeps follow, which cost less than a step of Newton's. */
+ * A lane holds dofs in the system (wide_system.h), in sums over all items and in sweeps, and whole
+ * items elsewhere. So a step of Newton's is one pass over items, which expands the step, projects at
+ * its end and leaves K and the lack for the next one, beside the system. Matrix and step are in working
+ * precision, impulses, velocities and residuals in double, so that no round goes on from rounded
+ * velocities.
+ *
+ * The start is judged first. Later the residual of the iterate, whose velocities follow from the
+ * steps, tells when a judgement is due, for which impulses are brought into their laws' sets and
+ * velocities are summed anew. */
 #ifndef TB_GPU_WIDE_SOLVE_H
 #define TB_GPU_WIDE_SOLVE_H
 
-#include "base/team.h"
-#include "contact/judge.h"
+#include "gpu/batch/wide/wide_system.h"
 #include "solve/newton/law_slope.h"
-#include "solve/solve.h"
-
-enum {
-    WIDE_MOST_DOFS = 36, /* TB_GPU_WIDE_DOFS */
-    WIDE_STRIDE =
-        WIDE_MOST_DOFS + 1, /* of the matrix: odd, so that its rows lie in different banks */
-    WIDE_MOST_ROWS = 112,
-    WIDE_MOST_BLOCKS = 80,
-    WIDE_BLOCK_ROWS = 4,
-    WIDE_MOST_COLUMNS = 1024 /* of all blocks */
-};
-
-/* A block: its dofs as bits, and where its columns begin in the list of all. */
-typedef struct wide_block {
-    uint64_t dofs;
-    int32_t value;         /* of problem->values */
-    uint16_t column, row;  /* first ones */
-    uint8_t rows, columns; /* their numbers */
-    uint8_t moves;         /* K is not zero */
-    tb_real weight;        /* mean of G's diagonal */
-} wide_block;
-
-/* In shared memory. */
-typedef struct TB_ALIGNED(16) wide_memory {
-    double lambda[WIDE_MOST_ROWS], x[WIDE_MOST_ROWS]; /* impulses of the iterate; its velocities */
-    double p[WIDE_MOST_ROWS];                         /* impulses that the proximal term pulls to */
-    double s[WIDE_MOST_DOFS];                         /* Y' lambda */
-    union {
-        double answers[2 * WIDE_MOST_ROWS]; /* see wide_answer and wide_xi */
-        tb_real matrix[WIDE_MOST_DOFS * WIDE_STRIDE];
-    };
-    tb_real right[WIDE_MOST_DOFS];               /* side of the system, and its solution ds */
-    tb_real step[WIDE_MOST_ROWS];                /* of the impulses: the lack, then Newton's */
-    tb_real change[WIDE_MOST_ROWS];              /* of the velocities by the step */
-    tb_real k[WIDE_MOST_ROWS * WIDE_BLOCK_ROWS]; /* K, a row's numbers after another */
-    wide_block blocks[WIDE_MOST_BLOCKS];
-    uint8_t columns[WIDE_MOST_COLUMNS]; /* the dof of each column */
-    uint8_t block_of[WIDE_MOST_ROWS];
-} wide_memory;
-
-typedef struct wide_solve {
-    const tb_problem *problem;
-    wide_memory *m;
-    double tolerance;
-    double inverse_norm; /* of c */
-    double residual;     /* of the answer */
-    tb_real epsilon;     /* weight of the proximal term, as a share of G's diagonal */
-    int32_t steps, sweeps;
-} wide_solve;
 
 /* As in solve/newton/newton.c. */
-static const double WIDE_STEP_PRICE = 4; /* of a step of Newton's, in sweeps */
-static const tb_real WIDE_FIRST_EPSILON = TB_R(0.1), WIDE_LARGEST_EPSILON = 10;
-static const tb_real WIDE_LEAST_EPSILON = TB_R(1e-5);
-static const tb_real WIDE_GROWTH = TB_R(4), WIDE_SHRINK = TB_R(0.1);
+static const tb_real WIDE_FIRST_EPSILON = TB_R(0.1);
+static const tb_real WIDE_LEAST_EPSILON = TB_R(1e-4);
+static const tb_real WIDE_SHRINK = TB_R(0.1);
+static const tb_real WIDE_GROWTH = TB_R(4), WIDE_LARGEST_EPSILON = 10;
 static const double WIDE_CONTRACTION = 0.1, WIDE_DECREASE = 1e-4;
-static const double WIDE_COLD = 0.02; /* a start beyond is swept first */
-enum { WIDE_STEPS = 100, WIDE_SWEEPS = 400 /* of a step, until it is left to others */ };
-enum { WIDE_AT_A_TIME = 4 /* numbers that are loaded before the first of them is stored */ };
-enum { WIDE_STEPS_OF_ROUND = 12, WIDE_FEW_STEPS = 8, WIDE_SHORTENINGS = 8, WIDE_BURST = 6 };
+/* A start whose residual is larger is swept first. */
+static const double WIDE_COLD = 0.05;
+/* An iterate whose residual is at most so many tolerances is judged. */
+static const double WIDE_NEAR = 2;
+/* Steps of Newton's and sweeps, after which a solve is left to the general solvers. */
+enum { WIDE_STEPS = 100, WIDE_SWEEPS = 400 };
+enum { WIDE_STEPS_OF_ROUND = 12, WIDE_FEW_STEPS = 8, WIDE_SHORTENINGS = 8 };
+/* Sweeps of the first burst and of the longest. A burst follows one that leaves at most WIDE_GAIN
+ * of the residual a sweep. */
+enum { WIDE_BURST = 2, WIDE_LONGEST_BURST = 8 };
+static const double WIDE_GAIN = 0.6;
+/* A round stalls that leaves more than WIDE_STALLED of the residual. Its way then goes on by at most
+ * WIDE_FAR_WAY of its lengths, WIDE_EXTENSIONS times a step, and no further than the residual
+ * stays within WIDE_SAME of itself. */
+static const double WIDE_STALLED = 0.3, WIDE_FAR_WAY = 1e3, WIDE_SAME = 1.1;
+enum { WIDE_EXTENSIONS = 20 };
 enum { WIDE_FAILURES = 2 /* in a row, before sweeps */ };
 
-/* The iterate in its laws' sets, which is judged, until the next system takes its place. */
-TB_STATIC double *wide_answer(wide_memory *m)
+/* ---- one item ---- */
+
+/* An item's numbers in a lane; rows that it has not are zero. */
+typedef struct wide_own {
+    double lambda[WIDE_ROWS], x[WIDE_ROWS];
+    int32_t row, rows; /* WIDE_ROWS: its law is that of spin */
+    tb_real mu;
+    double lower, upper;
+} wide_own;
+
+WIDE_FN wide_own wide_item_of(const wide_memory *m, int32_t item)
 {
-    return m->answers;
+    return TB_VALUE(wide_own){.row = m->row[item],
+                              .rows = m->rows[item],
+                              .mu = m->mu[item],
+                              .lower = (double)m->lower[item],
+                              .upper = (double)m->upper[item]};
 }
 
-/* Its velocities. */
-TB_STATIC double *wide_xi(wide_memory *m)
+TB_FN tb_block wide_spin_law(const wide_own *o)
 {
-    return m->answers + WIDE_MOST_ROWS;
+    return TB_VALUE(tb_block){.law = TB_LAW_SPIN, .rows = WIDE_ROWS, .mu = o->mu};
 }
 
-TB_STATIC const tb_block *wide_law(const wide_solve *w, int32_t block)
+/* The square of the natural map of a contact with spin. */
+TB_CALLED double wide_natural_of_spin(const wide_own *o)
 {
-    return &w->problem->blocks[block];
+    const tb_block law = wide_spin_law(o);
+    return tb_block_natural(&law, o->lambda, o->x);
 }
 
-TB_STATIC const tb_real *wide_values(const wide_solve *w, const wide_block *b, int32_t row)
+WIDE_FN double wide_square_of_natural(const wide_own *o)
 {
-    return w->problem->values + b->value + row * b->columns;
-}
-
-TB_STATIC tb_real wide_compliance(const wide_solve *w, int32_t row)
-{
-    return w->problem->compliance ? w->problem->compliance[row] : TB_R(0);
-}
-
-/* The place of a dof among a block's columns, -1: it is none of them. */
-TB_STATIC int32_t wide_place(uint64_t dofs, int32_t dof)
-{
-    if (!(dofs >> dof & 1)) return -1;
-    const uint64_t before = dofs & (((uint64_t)1 << dof) - 1);
-    return tb_count_bits((uint32_t)before) + tb_count_bits((uint32_t)(before >> 32));
-}
-
-/* ---- loading ---- */
-
-/* Whether the problem has a size and laws that this solve takes. */
-TB_STATIC bool wide_fits(const tb_problem *problem)
-{
-    int32_t columns = 0;
-    bool fits = problem->number_of_dofs <= WIDE_MOST_DOFS &&
-                problem->number_of_rows <= WIDE_MOST_ROWS &&
-                problem->number_of_blocks <= WIDE_MOST_BLOCKS && problem->values != NULL;
-    TB_EACH (b, fits ? problem->number_of_blocks : 0) {
-        columns += problem->blocks[b].width;
-        fits = fits && problem->blocks[b].rows <= WIDE_BLOCK_ROWS;
+    if (o->rows == WIDE_ROWS) {
+        const wide_own own = *o;
+        return wide_natural_of_spin(&own);
     }
-    (void)tb_team_before(columns, &columns);
-    return tb_team_all(fits && columns <= WIDE_MOST_COLUMNS);
+    return warp_natural_of(o->lambda, o->x, (double)o->mu, o->lower, o->upper);
 }
 
-/* The runs of dofs of a block, as bits and as the dof of each column; ascending. */
-TB_STATIC void wide_put_columns(const tb_problem *problem, const tb_block *block, uint8_t *columns,
-                                wide_block *to)
+/* The nearest impulses to z of a contact with spin, in place, and the slope d. Numbers that the
+ * projection in working precision has not moved keep their double. */
+TB_CALLED void wide_project_spin(const wide_own *o, double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
 {
-    const tb_segment *run = problem->segments + block->segment;
-    to->dofs = 0;
-    TB_ROLLED
-    for (int32_t k = 0; k < block->segments; k++) {
-        TB_ROLLED
-        for (int32_t i = 0; i < run[k].count; i++) {
-            *columns++ = (uint8_t)(run[k].dof + i);
-            to->dofs |= (uint64_t)1 << (run[k].dof + i);
-        }
+    const tb_block law = wide_spin_law(o);
+    tb_real from[WIDE_ROWS], at[WIDE_ROWS], lambda[WIDE_ROWS];
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        from[r] = TB_R(z[r]);
+        lambda[r] = TB_R(o->lambda[r]);
     }
+    (void)tb_law_slope(&law, from, lambda, at, d);
+    for (int32_t r = 0; r < WIDE_ROWS; r++)
+        if (at[r] != from[r]) z[r] = (double)at[r];
 }
 
-/* The weight of a block from the diagonal of its part of the Delassus matrix. */
-TB_STATIC void wide_weigh(const wide_solve *w, const tb_block *block, wide_block *to)
+/* The nearest impulses to z of an item without spin, in place. Returns the factor of the tangents,
+ * and in *inverse one over their length before. */
+WIDE_FN double wide_project_disk(const wide_own *o, double z[WIDE_ROWS], double *inverse)
 {
-    tb_real sum = 0;
-    TB_ROLLED
-    for (int32_t r = 0; r < block->rows; r++)
-        sum += tb_block_row_square(w->problem->values, block, r);
-    to->weight = sum / TB_R(block->rows);
+    z[0] = fmin(fmax(z[0], o->lower), o->upper);
+    const double radius = (double)o->mu * z[0], length2 = z[1] * z[1] + z[2] * z[2];
+    *inverse = warp_inverse_root(length2);
+    const double f = length2 > radius * radius ? radius * *inverse : 1;
+    z[1] *= f;
+    z[2] *= f;
+    return f;
 }
 
-/* The blocks and the start. */
-TB_STATIC void wide_load(wide_solve *w, const tb_real *lambda, const tb_real *fine)
+/* The same with the slope d of the projection, 3 x 3. */
+WIDE_FN void wide_project_with_slope(const wide_own *o, double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
 {
-    const tb_problem *problem = w->problem;
-    wide_memory *m = w->m;
-    int32_t done = 0;
-    TB_ROLLED
-    for (int32_t base = 0; base < problem->number_of_blocks; base += tb_team_lanes()) {
-        const int32_t b = base + tb_team_lane();
-        const bool is = b < problem->number_of_blocks;
-        const tb_block *block = &problem->blocks[is ? b : 0];
-        int32_t all;
-        const int32_t column = done + tb_team_before(is ? block->width : 0, &all);
-        done += all;
-        if (!is) continue;
-        wide_block *to = &m->blocks[b];
-        to->value = (int32_t)block->value;
-        to->column = (uint16_t)column;
-        to->row = (uint16_t)block->row;
-        to->rows = (uint8_t)block->rows;
-        to->columns = (uint8_t)block->width;
-        wide_put_columns(problem, block, m->columns + column, to);
-        wide_weigh(w, block, to);
-        for (int32_t r = 0; r < block->rows; r++) m->block_of[block->row + r] = (uint8_t)b;
+    const bool inside = z[0] > o->lower && z[0] < o->upper;
+    double inverse;
+    const double t1 = z[1], t2 = z[2], f = wide_project_disk(o, z, &inverse);
+    for (int i = 1; i < 9; i++) d[i] = 0;
+    d[0] = inside ? TB_R(1) : TB_R(0);
+    const tb_real radius = o->mu * TB_R(z[0]);
+    if (!(radius > 0)) return;
+    d[4] = d[8] = TB_R(f);
+    if (!(f < 1)) return;
+    /* on the rim, with the iterate's own direction on the left while it lies within */
+    const tb_real n1 = TB_R(t1 * inverse), n2 = TB_R(t2 * inverse), over = 1 / radius;
+    tb_real a1 = TB_R(o->lambda[1]) * over, a2 = TB_R(o->lambda[2]) * over;
+    const tb_real extent = a1 * a1 + a2 * a2;
+    if (o->rows < 3 || !(extent <= TB_REAL_MAX)) {
+        a1 = n1;
+        a2 = n2;
+    } else if (extent > 1) {
+        const tb_real scale = tb_rsqrt(extent);
+        a1 *= scale;
+        a2 *= scale;
     }
-    TB_EACH (r, problem->number_of_rows) m->lambda[r] = tb_impulse_at(lambda, fine, r);
-    tb_team_sync();
+    d[3] = o->mu * n1 * d[0];
+    d[6] = o->mu * n2 * d[0];
+    d[4] -= TB_R(f) * a1 * n1;
+    d[5] = -TB_R(f) * a1 * n2;
+    d[7] = -TB_R(f) * a2 * n1;
+    d[8] -= TB_R(f) * a2 * n2;
+}
+
+/* The nearest impulses of the item's law to z, in place. */
+WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
+{
+    if (o->rows == WIDE_ROWS) {
+        const wide_own own = *o;
+        double x[WIDE_ROWS];
+        tb_real d[WIDE_SLOPES];
+        for (int32_t r = 0; r < WIDE_ROWS; r++) x[r] = z[r];
+        wide_project_spin(&own, x, d);
+        for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = x[r];
+        return;
+    }
+    double inverse;
+    (void)wide_project_disk(o, z, &inverse);
 }
 
 /* ---- judging ---- */
 
-/* The projection x of z in double, from the one in working precision, `near` of `from`, which is z's:
- * rows that it has not moved are z's own, and friction on the rim of its disk keeps the direction of z. */
-TB_STATIC void wide_refine(const tb_block *block, const double *z, const tb_real *from,
-                           const tb_real *near, double *x)
-{
-    TB_ROLLED
-    for (int32_t r = 0; r < block->rows; r++) x[r] = near[r] == from[r] ? z[r] : (double)near[r];
-    if (block->law != TB_LAW_COULOMB || (near[1] == from[1] && near[2] == from[2])) return;
-    const double length2 = z[1] * z[1] + z[2] * z[2], radius = (double)block->mu * x[0];
-    if (!(length2 > 0)) return;
-    const double f = ((double)near[1] * z[1] + (double)near[2] * z[2]) / length2;
-    const double reached2 = f * f * length2; /* near the radius: a step of Newton's for the root */
-    const double scale = reached2 > 0 ? 0.5 * f * (1 + radius * radius / reached2) : 0;
-    x[1] = scale * z[1];
-    x[2] = scale * z[2];
-}
-
-/* s = Y' lambda: a lane sums a dof over all blocks. */
-TB_STATIC void wide_whiten(const wide_solve *w, const double *lambda)
+/* s = Y' lambda: a lane sums a dof over all items. */
+TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
 {
     wide_memory *m = w->m;
-    TB_EACH (dof, w->problem->number_of_dofs) {
+    tb_team_sync(); /* all have read the last s */
+    TB_EACH (dof, w->dofs) {
         double sum = 0;
-        TB_ROLLED
-        for (int32_t b = 0; b < w->problem->number_of_blocks; b++) {
-            const wide_block *block = &m->blocks[b];
-            const int32_t place = wide_place(block->dofs, dof);
-            if (place < 0) continue;
-            const tb_real *y = wide_values(w, block, 0) + place;
-            TB_ROLLED
-            for (int32_t r = 0; r < block->rows; r++)
-                sum += lambda[block->row + r] * (double)y[r * block->columns];
+        TB_UNROLLED
+        for (int32_t item = 0; item < w->items; item++) {
+            const uint32_t columns = m->columns[item];
+            if (!wide_has_group(columns, dof / WIDE_GROUP)) continue;
+            const int32_t row = m->row[item], rows = m->rows[item];
+            for (int32_t r = 0; r < WIDE_ROWS; r++)
+                if (r < rows) sum += lambda[row + r] * (double)wide_value(m, columns, r, dof);
         }
         m->s[dof] = sum;
     }
     tb_team_sync();
 }
 
-/* Velocities of all rows from s: a lane takes rows. */
-TB_STATIC void wide_find_velocities(const wide_solve *w, const double *lambda, double *to)
+/* Velocities of an item from s. */
+TB_STATIC void wide_find_velocities(const wide_memory *m, int32_t item, wide_own *o)
 {
-    const wide_memory *m = w->m;
-    TB_EACH (row, w->problem->number_of_rows) {
-        const wide_block *block = &m->blocks[m->block_of[row]];
-        const uint8_t *dofs = m->columns + block->column;
-        const tb_real *y = wide_values(w, block, row - block->row);
-        double x = (double)w->problem->c[row];
-        TB_UNROLLED
-        for (int32_t k = 0; k < block->columns; k++) x += (double)y[k] * m->s[dofs[k]];
-        to[row] = x + (double)wide_compliance(w, row) * lambda[row];
+    const uint32_t columns = m->columns[item];
+    const int32_t stride = tb_count_bits(wide_groups(columns));
+    const warp_quad *y = m->quads + wide_quad(columns, 0);
+    double x[WIDE_ROWS] = {0, 0, 0, 0};
+    TB_ROLLED
+    for (uint32_t left = wide_groups(columns); left != 0; left &= left - 1, y++) {
+        const double *s = m->s + WIDE_GROUP * tb_count_bits((left & (0 - left)) - 1);
+        WIDE_FULL
+        for (int32_t r = 0; r < WIDE_ROWS; r++) {
+            if (r >= o->rows) continue;
+            for (int32_t i = 0; i < WIDE_GROUP; i++) x[r] += (double)y[r * stride].v[i] * s[i];
+        }
     }
-    tb_team_sync();
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        o->x[r] = 0;
+        if (r < o->rows)
+            o->x[r] =
+                x[r] + (double)m->c[o->row + r] + (double)m->compliance[o->row + r] * o->lambda[r];
+    }
 }
 
-/* Judges the iterate, brought into the laws' sets. Where it lies in them, its velocities are those
- * of the answer, without the rounding of the steps. */
-TB_STATIC void wide_judge(wide_solve *w)
+WIDE_FN void wide_take_rows(const wide_own *o, const double *from, double to[WIDE_ROWS])
+{
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) to[r] = r < o->rows ? from[o->row + r] : 0;
+}
+
+WIDE_FN void wide_put_rows(const wide_own *o, const double from[WIDE_ROWS], double *to)
+{
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++)
+        if (r < o->rows) to[o->row + r] = from[r];
+}
+
+/* An impulse as a step keeps it. */
+TB_FN double wide_kept(const wide_solve *w, double lambda)
+{
+    const tb_real coarse = TB_R(lambda);
+    return w->has_fine ? (double)coarse + (double)TB_R(lambda - (double)coarse) : (double)coarse;
+}
+
+TB_STATIC double wide_root_of_sum(double own)
+{
+    const double sum = tb_team_total(own);
+    return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
+}
+
+/* Judges the iterate, brought into the laws' sets. */
+TB_CALLED void wide_judge(wide_solve *w)
 {
     wide_memory *m = w->m;
-    bool moved = false;
-    double own = 0;
-    TB_EACH (b, w->problem->number_of_blocks) {
-        const tb_block *block = wide_law(w, b);
-        tb_real x[TB_BLOCK_ROWS] = {0}, z[TB_BLOCK_ROWS] = {0};
-        TB_ROLLED
-        for (int32_t r = 0; r < block->rows; r++) x[r] = z[r] = TB_R(m->lambda[block->row + r]);
-        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, x);
-        wide_refine(block, m->lambda + block->row, z, x, wide_answer(m) + block->row);
-        TB_ROLLED
-        for (int32_t r = 0; r < block->rows; r++) moved = moved || x[r] != z[r];
+    double sum = 0;
+    TB_EACH (item, w->items) {
+        wide_own o = wide_item_of(m, item);
+        double z[WIDE_ROWS];
+        wide_take_rows(&o, m->lambda, z);
+        wide_take_rows(&o, m->lambda, o.lambda);
+        wide_project(&o, z);
+        WIDE_FULL
+        for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = wide_kept(w, z[r]);
+        wide_put_rows(&o, z, m->answer);
     }
     tb_team_sync();
-    wide_whiten(w, wide_answer(m));
-    wide_find_velocities(w, wide_answer(m), wide_xi(m));
-    TB_EACH (b, w->problem->number_of_blocks) {
-        const tb_block *block = wide_law(w, b);
-        own += tb_block_natural(block, wide_answer(m) + block->row, wide_xi(m) + block->row);
+    wide_whiten(w, m->answer);
+    TB_EACH (item, w->items) {
+        wide_own o = wide_item_of(m, item);
+        wide_take_rows(&o, m->answer, o.lambda);
+        wide_find_velocities(m, item, &o);
+        sum += wide_square_of_natural(&o);
     }
-    w->residual = sqrt(tb_team_total(own)) * w->inverse_norm;
-    const bool keeps = !tb_team_any(moved);
-    tb_team_sync();
-    if (keeps)
-        TB_EACH (r, w->problem->number_of_rows) m->x[r] = wide_xi(m)[r];
-    tb_team_sync();
+    w->now.residual = wide_root_of_sum(sum) * w->inverse_norm;
 }
 
 /* The answer as the iterate. */
 TB_STATIC void wide_take_answer(const wide_solve *w)
 {
-    TB_EACH (r, w->problem->number_of_rows) {
-        w->m->lambda[r] = wide_answer(w->m)[r];
-        w->m->x[r] = wide_xi(w->m)[r];
-    }
+    TB_EACH (r, w->rows) w->m->lambda[r] = w->m->answer[r];
     tb_team_sync();
 }
 
 /* ---- sweeps ---- */
 
-/* Numbers of a block that all its sweeps need, in the place of its K: 1 / G and the rate along tangents,
- * by the trace of G there; G between the normal row and the tangents. */
+/* Numbers of an item that all its sweeps need, in the place of its K: 1 / G and G between the normal row
+ * and the others, and in the place of the lack the rate along the others, by the trace of G there. */
 TB_STATIC void wide_prepare_sweeps(const wide_solve *w)
 {
     wide_memory *m = w->m;
-    TB_EACH (b, w->problem->number_of_blocks) {
-        const wide_block *block = &m->blocks[b];
-        const tb_real *y = wide_values(w, block, 0);
-        tb_real g[TB_BLOCK_ROWS] = {0}, trace = 0;
+    TB_EACH (item, w->items) {
+        const uint32_t columns = m->columns[item];
+        const int32_t row = m->row[item], rows = m->rows[item];
+        const int32_t stride = tb_count_bits(wide_groups(columns));
+        const warp_quad *y = m->quads + wide_quad(columns, 0);
+        tb_real g[WIDE_ROWS] = {0, 0, 0, 0}, trace = 0;
         TB_ROLLED
-        for (int32_t r = 0; r < block->rows; r++) {
-            const tb_real *other = wide_values(w, block, r);
-            TB_UNROLLED
-            for (int32_t k = 0; k < block->columns; k++) {
-                g[r] += y[k] * other[k];
-                if (r > 0) trace += other[k] * other[k];
+        for (int32_t q = 0; q < stride; q++) {
+            const warp_quad first = y[q];
+            WIDE_FULL
+            for (int32_t r = 0; r < WIDE_ROWS; r++) {
+                if (r >= rows) continue;
+                const warp_quad other = y[r * stride + q];
+                for (int32_t i = 0; i < WIDE_GROUP; i++) {
+                    g[r] += first.v[i] * other.v[i];
+                    if (r > 0) trace += other.v[i] * other.v[i];
+                }
             }
         }
-        tb_real *to = m->k + WIDE_BLOCK_ROWS * block->row;
-        const tb_real own = g[0] + wide_compliance(w, block->row);
-        for (int32_t r = 1; r < WIDE_BLOCK_ROWS; r++)
-            if (r < block->rows) to[r] = g[r];
+        tb_real *to = wide_slope(m, item);
+        const tb_real own = g[0] + m->compliance[row];
         to[0] = own > 0 ? 1 / own : TB_R(0);
-        m->change[block->row] = trace > 0 ? 1 / trace : TB_R(0);
+        WIDE_FULL
+        for (int32_t r = 1; r < WIDE_ROWS; r++)
+            if (r < rows) to[r] = g[r];
+        m->lack[row] = trace > 0 ? 1 / trace : TB_R(0);
     }
     tb_team_sync();
 }
 
-/* One block. Eight lanes sum a row each. */
-TB_STATIC void wide_sweep_block(const wide_solve *w, int32_t b)
+/* Impulses of an item after friction's set, in place. */
+WIDE_FN void wide_sweep_friction(const wide_memory *m, int32_t item, int32_t rows,
+                                 tb_real x[WIDE_ROWS])
 {
-    enum { LANES = 8 };
+    const tb_real radius = m->mu[item] * x[0];
+    if (rows == WIDE_ROWS) {
+        tb_real own[3] = {x[1], x[2], x[3]};
+        tb_prox_ellipsoid(own, radius);
+        for (int32_t i = 0; i < 3; i++) x[1 + i] = own[i];
+        return;
+    }
+    const tb_real f = tb_prox_disk_factor(x[1] * x[1] + x[2] * x[2], radius);
+    x[1] *= f;
+    x[2] *= f;
+}
+
+/* One item: every lane knows its dofs' part of the rows. */
+TB_STATIC void wide_sweep_item(const wide_solve *w, int32_t item, tb_real s[2])
+{
     wide_memory *m = w->m;
-    const wide_block *block = &m->blocks[b];
-    const tb_block *law = wide_law(w, b);
-    const uint8_t *dofs = m->columns + block->column;
-    const int32_t row = block->row, n = block->rows, width = block->columns;
-    const int32_t own = tb_team_lane() / LANES;
-    tb_real g = own < n ? w->problem->c[row + own] : TB_R(0), sum = 0;
-    TB_ROLLED
-    for (int32_t k = tb_team_lane() % LANES; own < n && k < width; k += LANES)
-        sum += wide_values(w, block, own)[k] * m->right[dofs[k]];
-    for (int32_t step = LANES / 2; step > 0; step /= 2)
-        sum += tb_team_take_real(sum, tb_team_lane() ^ step);
-    g += sum;
-    tb_real x[TB_BLOCK_ROWS] = {0}, before[TB_BLOCK_ROWS] = {0};
-    const tb_real *coupling = m->k + WIDE_BLOCK_ROWS * row, rate = m->change[row];
-    for (int32_t r = 0; r < WIDE_BLOCK_ROWS; r++) {
-        const tb_real of_row = tb_team_take_real(g, r * LANES);
-        const tb_real lambda = r < n ? TB_R(wide_answer(m)[row + r]) : TB_R(0);
-        before[r] = x[r] = lambda;
-        if (r == 0) {
-            x[0] -= coupling[0] * (of_row + wide_compliance(w, row) * lambda);
-            if (law->law != TB_LAW_BILATERAL)
-                x[0] = tb_clamp(x[0], law->law == TB_LAW_BOX ? law->lower : TB_R(0),
-                                law->law == TB_LAW_BOX ? law->upper : TB_REAL_MAX);
-        } else if (r < n) {
-            const tb_real e = wide_compliance(w, row + r);
-            x[r] -=
-                rate / (1 + rate * e) * (of_row + coupling[r] * (x[0] - before[0]) + e * lambda);
-        }
+    const uint32_t columns = m->columns[item];
+    const int32_t row = m->row[item], rows = m->rows[item], dof = tb_team_lane();
+    const bool wide = w->dofs > WIDE_LANES;
+    tb_real y[2][WIDE_ROWS], u[WIDE_ROWS], x[WIDE_ROWS], before[WIDE_ROWS];
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        const bool is = r < rows;
+        y[0][r] = is ? wide_value(m, columns, r, dof) : TB_R(0);
+        y[1][r] = is && wide ? wide_value(m, columns, r, dof + WIDE_LANES) : TB_R(0);
+        before[r] = is ? TB_R(m->answer[row + r]) : TB_R(0);
+        u[r] = y[0][r] * s[0] + y[1][r] * s[1];
+        for (int32_t step = WIDE_LANES / 2; is && step > 0; step /= 2)
+            u[r] += tb_team_take_real(u[r], tb_team_lane() ^ step);
+        u[r] += is ? m->c[row + r] + m->compliance[row + r] * before[r] : TB_R(0);
     }
-    if (n > 1) tb_prox_block(law->law, n, law->mu, law->lower, law->upper, x);
-    tb_team_sync(); /* all have read the impulses and velocities */
-    TB_EACH (k, width) {
-        const tb_real *y = wide_values(w, block, 0) + k;
-        tb_real change = 0;
-        for (int32_t r = 0; r < WIDE_BLOCK_ROWS; r++)
-            if (r < n) change += y[r * width] * (x[r] - before[r]);
-        m->right[dofs[k]] += change;
+    const tb_real *k = wide_slope(m, item);
+    const tb_real rate = m->lack[row];
+    x[0] = tb_clamp(before[0] - k[0] * u[0], m->lower[item], m->upper[item]);
+    WIDE_FULL
+    for (int32_t r = 1; r < WIDE_ROWS; r++) {
+        x[r] = 0;
+        if (r >= rows) continue;
+        const tb_real own = rate / (1 + rate * m->compliance[row + r]);
+        x[r] = before[r] - own * (u[r] + k[r] * (x[0] - before[0]));
     }
-    if (TB_LEADER)
-        for (int32_t r = 0; r < WIDE_BLOCK_ROWS; r++)
-            if (r < n) wide_answer(m)[row + r] = (double)x[r];
+    if (rows > 1) wide_sweep_friction(m, item, rows, x);
+    tb_team_sync(); /* all have read the impulses */
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        s[0] += y[0][r] * (x[r] - before[r]);
+        s[1] += y[1][r] * (x[r] - before[r]);
+        if (TB_LEADER && r < rows) m->answer[row + r] = (double)x[r];
+    }
     tb_team_sync();
 }
 
-/* A burst of sweeps from the answer, which the iterate becomes. */
-TB_STATIC void wide_sweep(wide_solve *w)
+/* A burst of sweeps from the answer that was judged last, which the iterate becomes. */
+TB_CALLED void wide_sweep(wide_solve *w, int32_t turns)
 {
     wide_memory *m = w->m;
     wide_prepare_sweeps(w);
-    TB_EACH (i, w->problem->number_of_dofs) m->right[i] = TB_R(m->s[i]);
-    tb_team_sync();
+    const int32_t dof = tb_team_lane();
+    tb_real s[2] = {TB_R(m->s[dof]),
+                    dof + WIDE_LANES < w->dofs ? TB_R(m->s[dof + WIDE_LANES]) : TB_R(0)};
     TB_ROLLED
-    for (int32_t turn = 0; turn < WIDE_BURST; turn++) TB_ROLLED
-    for (int32_t b = 0; b < w->problem->number_of_blocks; b++) wide_sweep_block(w, b);
-    w->sweeps += WIDE_BURST;
-    TB_EACH (r, w->problem->number_of_rows) m->lambda[r] = wide_answer(m)[r];
-    tb_team_sync();
+    for (int32_t turn = 0; turn < turns; turn++) {
+        TB_ROLLED
+        for (int32_t item = 0; item < w->items; item++) wide_sweep_item(w, item, s);
+    }
+    w->now.sweeps += turns;
+    wide_take_answer(w);
     wide_judge(w);
     wide_take_answer(w);
 }
 
 /* ---- Newton's step ---- */
 
-/* The square of w (lambda - prox_C(p - xi / w)), a velocity, of a block whose iterate has gone
- * `length` of the step; with `keep`, the lack prox - lambda and K for a step from there. */
-TB_STATIC double wide_merit_block(const wide_solve *w, int32_t b, tb_real length, bool keep)
+/* How a pass over the items comes to the point at which it looks. */
+typedef enum wide_way {
+    WIDE_AT_START, /* velocities from s, no step */
+    WIDE_STEP,     /* a step follows from ds */
+    WIDE_SHORTER   /* the step of the last pass, with another length */
+} wide_way;
+
+/* A step of the item's impulses and of its velocities from ds. */
+TB_STATIC void wide_expand(wide_memory *m, int32_t item, const wide_own *o)
+{
+    const uint32_t columns = m->columns[item];
+    const int32_t stride = tb_count_bits(wide_groups(columns));
+    const warp_quad *y = m->quads + wide_quad(columns, 0);
+    const tb_real *k = wide_slope(m, item);
+    tb_real u[WIDE_ROWS] = {0, 0, 0, 0}, step[WIDE_ROWS];
+    TB_ROLLED
+    for (uint32_t left = wide_groups(columns); left != 0; left &= left - 1, y++) {
+        const warp_quad ds = m->right[tb_count_bits((left & (0 - left)) - 1)];
+        WIDE_FULL
+        for (int32_t r = 0; r < WIDE_ROWS; r++) {
+            if (r >= o->rows) continue;
+            const warp_quad own = y[r * stride];
+            for (int32_t i = 0; i < WIDE_GROUP; i++) u[r] += own.v[i] * ds.v[i];
+        }
+    }
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        step[r] = 0;
+        WIDE_FULL
+        for (int32_t j = 0; j < WIDE_ROWS; j++)
+            if (r < o->rows && j < o->rows) step[r] -= k[r * o->rows + j] * u[j];
+    }
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        if (r >= o->rows) continue;
+        m->step[o->row + r] = m->lack[o->row + r] + step[r];
+        m->change[o->row + r] = u[r] + m->compliance[o->row + r] * m->step[o->row + r];
+    }
+}
+
+/* The item at the point that it looks at. */
+TB_STATIC wide_own wide_go(const wide_solve *w, int32_t item, wide_way way, tb_real length)
 {
     wide_memory *m = w->m;
-    wide_block *own = &m->blocks[b];
-    const tb_block *block = wide_law(w, b);
-    const tb_real weight = w->epsilon * own->weight, rho = weight > 0 ? 1 / weight : TB_R(0);
-    const int32_t n = own->rows, row = own->row;
-    double from[TB_BLOCK_ROWS] = {0}, to[TB_BLOCK_ROWS] = {0}, lambda[TB_BLOCK_ROWS] = {0};
-    tb_real z[TB_BLOCK_ROWS] = {0}, x[TB_BLOCK_ROWS] = {0}, iterate[TB_BLOCK_ROWS] = {0};
-    tb_real d[TB_BLOCK_ROWS * TB_BLOCK_ROWS] = {0};
-    TB_ROLLED
-    for (int32_t r = 0; r < n; r++) {
-        const double way = (double)length;
-        const double xi = m->x[row + r] + way * (double)m->change[row + r];
-        lambda[r] = m->lambda[row + r] + way * (double)m->step[row + r];
-        iterate[r] = TB_R(lambda[r]);
-        from[r] = m->p[row + r] - (double)rho * xi;
-        x[r] = z[r] = TB_R(from[r]);
+    wide_own o = wide_item_of(m, item);
+    wide_take_rows(&o, m->lambda, o.lambda);
+    if (way == WIDE_AT_START) {
+        wide_find_velocities(m, item, &o);
+        wide_put_rows(&o, o.x, m->x);
+        wide_put_rows(&o, o.lambda, m->p);
+        return o;
     }
-    if (keep)
-        (void)tb_law_slope(block, z, iterate, x, d);
-    else
-        tb_prox_block(block->law, n, block->mu, block->lower, block->upper, x);
-    wide_refine(block, from, z, x, to);
-    double sum = 0;
-    TB_ROLLED
-    for (int32_t r = 0; r < n; r++) {
-        const tb_real lack = TB_R(to[r] - lambda[r]);
+    if (way == WIDE_STEP) wide_expand(m, item, &o);
+    wide_take_rows(&o, m->x, o.x);
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        if (r >= o.rows) continue;
+        o.lambda[r] += (double)(length * m->step[o.row + r]);
+        o.x[r] += (double)(length * m->change[o.row + r]);
+    }
+    return o;
+}
+
+/* wide_linearize of a contact with spin. */
+TB_CALLED double wide_linearize_spin(const wide_solve *w, int32_t item, const wide_own *o)
+{
+    wide_memory *m = w->m;
+    const tb_real weight = w->now.epsilon * m->weight[item];
+    const tb_real rho = weight > 0 ? 1 / weight : TB_R(0);
+    tb_real d[WIDE_SLOPES], *k = wide_slope(m, item);
+    double z[WIDE_ROWS], sum = 0;
+    for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = m->p[o->row + r] - (double)rho * o->x[r];
+    wide_project_spin(o, z, d);
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        const tb_real lack = TB_R(z[r] - o->lambda[r]);
+        const tb_real shrink = 1 / (1 + d[(WIDE_ROWS + 1) * r] * rho * m->compliance[o->row + r]);
         sum += (double)(weight * lack) * (double)(weight * lack);
-        if (!keep) continue;
-        const tb_real scale = 1 / (1 + d[r * n + r] * rho * wide_compliance(w, row + r));
-        m->step[row + r] = lack * scale;
-        TB_ROLLED
-        for (int32_t k = 0; k < n; k++)
-            m->k[WIDE_BLOCK_ROWS * (row + r) + k] = d[r * n + k] * rho * scale;
+        m->lack[o->row + r] = lack * shrink;
+        for (int32_t j = 0; j < WIDE_ROWS; j++)
+            k[WIDE_ROWS * r + j] = d[WIDE_ROWS * r + j] * rho * shrink;
     }
-    if (keep) own->moves = weight > 0;
     return sum;
 }
 
-TB_STATIC double wide_merit(const wide_solve *w, tb_real length, bool keep)
-{
-    double own = 0;
-    TB_EACH (b, w->problem->number_of_blocks) own += wide_merit_block(w, b, length, keep);
-    const double sum = tb_team_total(own);
-    tb_team_sync();
-    return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
-}
-
-/* One block's part of a dof's row of I + Y' K Y. */
-TB_STATIC void wide_add_block(const wide_solve *w, const wide_block *block, int32_t place,
-                              tb_real *matrix)
-{
-    const wide_memory *m = w->m;
-    const int32_t n = block->rows, width = block->columns;
-    const uint8_t *dofs = m->columns + block->column;
-    const tb_real *y = wide_values(w, block, 0);
-    tb_real a[TB_BLOCK_ROWS] = {0};
-    TB_ROLLED
-    for (int32_t r = 0; r < n; r++) {
-        const tb_real own = y[r * width + place];
-        const tb_real *k = m->k + WIDE_BLOCK_ROWS * (block->row + r);
-        for (int32_t j = 0; j < WIDE_BLOCK_ROWS; j++)
-            if (j < n) a[j] += own * k[j];
-    }
-    TB_ROLLED
-    for (int32_t first = 0; first < width; first += WIDE_AT_A_TIME) {
-        tb_real sum[WIDE_AT_A_TIME];
-        for (int32_t i = 0; i < WIDE_AT_A_TIME; i++) {
-            const int32_t k = first + i < width ? first + i : width - 1;
-            sum[i] = a[0] * y[k];
-            for (int32_t r = 1; r < WIDE_BLOCK_ROWS; r++)
-                if (r < n) sum[i] += a[r] * y[r * width + k];
-            sum[i] += matrix[dofs[k]];
-        }
-        for (int32_t i = 0; i < WIDE_AT_A_TIME; i++)
-            if (first + i < width) matrix[dofs[first + i]] = sum[i];
-    }
-}
-
-TB_STATIC void wide_assemble(const wide_solve *w)
+/* K and the lack of the item there. Returns the square of its w (lambda - prox_C(p - xi / w)), a
+ * velocity. */
+TB_STATIC double wide_linearize(const wide_solve *w, int32_t item, const wide_own *o)
 {
     wide_memory *m = w->m;
-    const int32_t dofs = w->problem->number_of_dofs;
-    TB_EACH (dof, dofs) {
-        tb_real *matrix = m->matrix + dof * WIDE_STRIDE, right = 0;
-        for (int32_t i = 0; i < dofs; i++) matrix[i] = TB_R(i == dof);
-        TB_ROLLED
-        for (int32_t b = 0; b < w->problem->number_of_blocks; b++) {
-            const wide_block *block = &m->blocks[b];
-            const int32_t place = wide_place(block->dofs, dof);
-            if (place < 0) continue;
-            const tb_real *y = wide_values(w, block, 0) + place;
-            TB_ROLLED
-            for (int32_t r = 0; r < block->rows; r++)
-                right += y[r * block->columns] * m->step[block->row + r];
-            if (block->moves) wide_add_block(w, block, place, matrix);
-        }
-        m->right[dof] = right;
+    const tb_real weight = w->now.epsilon * m->weight[item];
+    const tb_real rho = weight > 0 ? 1 / weight : TB_R(0);
+    tb_real d[WIDE_SLOPES], *k = wide_slope(m, item);
+    double z[WIDE_ROWS], sum = 0;
+    const int32_t n = o->rows;
+    if (n == WIDE_ROWS) {
+        const wide_own own = *o;
+        return wide_linearize_spin(w, item, &own);
     }
-    tb_team_sync();
+    wide_take_rows(o, m->p, z);
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] -= (double)rho * o->x[r];
+    wide_project_with_slope(o, z, d);
+    WIDE_FULL
+    for (int32_t r = 0; r < 3; r++) {
+        if (r >= n) continue;
+        const tb_real lack = TB_R(z[r] - o->lambda[r]);
+        const tb_real shrink = 1 / (1 + d[4 * r] * rho * m->compliance[o->row + r]);
+        sum += (double)(weight * lack) * (double)(weight * lack);
+        m->lack[o->row + r] = lack * shrink;
+        WIDE_FULL
+        for (int32_t j = 0; j < 3; j++)
+            if (j < n) k[r * n + j] = d[3 * r + j] * rho * shrink;
+    }
+    return sum;
 }
 
-/* dw by elimination: the diagonal holds the proximal term's one, so no pivot is looked for. */
-TB_STATIC void wide_eliminate(const wide_solve *w)
+/* Looks at a point: the merit there, and in *natural the residual of the iterate as it is. */
+TB_CALLED double wide_look(const wide_solve *w, wide_way way, tb_real length, double *natural)
 {
-    wide_memory *m = w->m;
-    const int32_t n = w->problem->number_of_dofs;
-    TB_ROLLED
-    for (int32_t k = 0; k + 1 < n; k++) {
-        const tb_real *pivot = m->matrix + k * WIDE_STRIDE;
-        const tb_real inverse = 1 / pivot[k], right = m->right[k];
-        TB_EACH (i, n - k - 1) {
-            tb_real *row = m->matrix + (k + 1 + i) * WIDE_STRIDE;
-            const tb_real factor = row[k] * inverse;
-            if (factor == 0) continue;
-            int32_t j = k + 1;
-            TB_ROLLED
-            for (; j + WIDE_AT_A_TIME <= n; j += WIDE_AT_A_TIME) {
-                tb_real own[WIDE_AT_A_TIME];
-                for (int32_t q = 0; q < WIDE_AT_A_TIME; q++)
-                    own[q] = row[j + q] - factor * pivot[j + q];
-                for (int32_t q = 0; q < WIDE_AT_A_TIME; q++) row[j + q] = own[q];
-            }
-            TB_ROLLED
-            for (; j < n; j++) row[j] -= factor * pivot[j];
-            m->right[k + 1 + i] -= factor * right;
-        }
-        tb_team_sync();
+    double merit = 0, square = 0;
+    TB_EACH (item, w->items) {
+        const wide_own o = wide_go(w, item, way, length);
+        square += wide_square_of_natural(&o);
+        merit += wide_linearize(w, item, &o);
     }
-    TB_ROLLED
-    for (int32_t k = n - 1; k >= 0; k--) {
-        const tb_real x = m->right[k] / m->matrix[k * WIDE_STRIDE + k];
-        TB_EACH (i, k) m->right[i] -= m->matrix[i * WIDE_STRIDE + k] * x;
-        tb_team_sync();
-        if (TB_LEADER) m->right[k] = x;
-    }
-    tb_team_sync();
-}
-
-/* The step of the impulses and of their velocities from ds: a lane takes rows, then blocks. */
-TB_STATIC void wide_expand(const wide_solve *w)
-{
-    wide_memory *m = w->m;
-    TB_EACH (row, w->problem->number_of_rows) {
-        const wide_block *block = &m->blocks[m->block_of[row]];
-        const uint8_t *dofs = m->columns + block->column;
-        const tb_real *y = wide_values(w, block, row - block->row);
-        tb_real u = 0;
-        TB_UNROLLED
-        for (int32_t k = 0; k < block->columns; k++) u += y[k] * m->right[dofs[k]];
-        m->change[row] = u;
-    }
-    tb_team_sync();
-    TB_EACH (row, w->problem->number_of_rows) {
-        const wide_block *block = &m->blocks[m->block_of[row]];
-        tb_real step = m->step[row];
-        TB_ROLLED
-        for (int32_t k = 0; k < block->rows && block->moves; k++)
-            step -= m->k[WIDE_BLOCK_ROWS * row + k] * m->change[block->row + k];
-        m->step[row] = step;
-    }
-    tb_team_sync();
-    TB_EACH (row, w->problem->number_of_rows)
-        m->change[row] += wide_compliance(w, row) * m->step[row];
-    tb_team_sync();
+    *natural = wide_root_of_sum(square) * w->inverse_norm;
+    return wide_root_of_sum(merit);
 }
 
 /* Goes along the step, shortened until the merit falls; false: it does not. */
-TB_STATIC bool wide_search_line(const wide_solve *w, double merit)
+TB_STATIC bool wide_search_line(wide_solve *w, double *merit)
 {
     wide_memory *m = w->m;
     tb_real length = 1;
     TB_ROLLED
     for (int k = 0; k < WIDE_SHORTENINGS; k++, length /= 2) {
-        if (!(wide_merit(w, length, false) <= merit * (1 - WIDE_DECREASE * (double)length)))
-            continue;
-        TB_EACH (r, w->problem->number_of_rows) {
-            m->lambda[r] += (double)length * (double)m->step[r];
-            m->x[r] += (double)length * (double)m->change[r];
+        double natural;
+        const double reached = wide_look(w, k == 0 ? WIDE_STEP : WIDE_SHORTER, length, &natural);
+        if (!(reached <= *merit * (1 - WIDE_DECREASE * (double)length))) continue;
+        tb_team_sync();
+        TB_EACH (r, w->rows) {
+            m->lambda[r] += (double)(length * m->step[r]);
+            m->x[r] += (double)(length * m->change[r]);
         }
         tb_team_sync();
+        *merit = reached;
+        w->now.residual = natural;
         return true;
     }
+    tb_team_sync();
     return false;
 }
 
@@ -579,90 +544,136 @@ TB_STATIC bool wide_search_line(const wide_solve *w, double merit)
 /* How a round ended. */
 typedef enum wide_end { WIDE_SOLVED, WIDE_CONTRACTED, WIDE_FAILED } wide_end;
 
-/* The merit of the iterate, with what a step from there needs. */
-TB_STATIC double wide_look(const wide_solve *w)
-{
-    TB_EACH (r, w->problem->number_of_rows) w->m->step[r] = w->m->change[r] = 0;
-    tb_team_sync();
-    return wide_merit(w, 0, true);
-}
-
 /* Newton for one p, from p. */
 TB_STATIC wide_end wide_round(wide_solve *w, int32_t *steps)
 {
-    wide_memory *m = w->m;
-    TB_EACH (r, w->problem->number_of_rows) m->p[r] = m->lambda[r];
-    tb_team_sync();
-    wide_whiten(w, m->lambda);
-    wide_find_velocities(w, m->lambda, m->x);
-    double merit = wide_look(w);
+    double natural;
+    wide_whiten(w, w->m->lambda);
+    double merit = wide_look(w, WIDE_AT_START, 0, &natural);
     const double before = merit;
+    tb_team_sync();
     TB_ROLLED
-    for (*steps = 0; *steps < WIDE_STEPS_OF_ROUND && w->steps < WIDE_STEPS;) {
-        w->steps++;
-        wide_assemble(w);
-        wide_eliminate(w);
-        wide_expand(w);
-        if (!wide_search_line(w, merit)) return WIDE_FAILED;
+    for (*steps = 0; *steps < WIDE_STEPS_OF_ROUND && w->now.steps < WIDE_STEPS;) {
+        w->now.steps++;
+        wide_solve_system(w);
+        if (!wide_search_line(w, &merit)) return WIDE_FAILED;
         (*steps)++;
-        wide_judge(w);
-        if (w->residual <= w->tolerance) return WIDE_SOLVED;
-        merit = wide_look(w);
+        if (w->now.residual <= WIDE_NEAR * w->tolerance) wide_judge(w);
+        if (w->now.residual <= w->tolerance) return WIDE_SOLVED;
         if (merit <= WIDE_CONTRACTION * before) return WIDE_CONTRACTED;
     }
     return WIDE_FAILED;
 }
 
-/* From the start to the tolerance; false: it was not reached. */
-TB_STATIC bool wide_iterate(wide_solve *w, bool begins_with_sweeps)
+/* How far the way lambda - p of the last round goes on, in its own lengths, until an impulse reaches a
+ * bound or its friction the rim. */
+TB_STATIC double wide_reach(const wide_memory *m, int32_t item)
 {
-    int32_t failures = 0, steps;
-    wide_judge(w);
-    if (w->residual <= w->tolerance) return true;
+    const wide_own o = wide_item_of(m, item);
+    double at[WIDE_ROWS], d[WIDE_ROWS], reach = WIDE_FAR_WAY;
+    wide_take_rows(&o, m->lambda, at);
+    wide_take_rows(&o, m->p, d);
+    for (int32_t r = 0; r < WIDE_ROWS; r++) d[r] = at[r] - d[r];
+    if (d[0] < 0 && at[0] > o.lower) reach = (o.lower - at[0]) / d[0];
+    if (d[0] > 0 && at[0] < o.upper) reach = (o.upper - at[0]) / d[0];
+    /* |t + k dt| = mu (n + k dn) */
+    const double mu2 = (double)o.mu * (double)o.mu;
+    const double a = d[1] * d[1] + d[2] * d[2] - mu2 * d[0] * d[0];
+    const double b = at[1] * d[1] + at[2] * d[2] - mu2 * at[0] * d[0];
+    const double c = at[1] * at[1] + at[2] * at[2] - mu2 * at[0] * at[0];
+    const double root = b * b - a * c;
+    if (!(c < -1e-6 * mu2 * at[0] * at[0]) || !(root > 0)) return reach;
+    const double below = b + sqrt(root);
+    return below > 0 ? fmin(reach, -c / below) : reach;
+}
+
+/* Goes on along the way of the last round to the first contact that opens or slips. Impulses of
+ * redundant contacts creep along this way, and a round moves them by no more than a velocity over
+ * the proximal weight. Taken back where the way changes velocities. */
+TB_CALLED bool wide_extend(const wide_solve *w)
+{
+    wide_memory *m = w->m;
+    double reach = WIDE_FAR_WAY, square = 0;
+    TB_EACH (item, w->items) reach = fmin(reach, wide_reach(m, item));
+    reach = -tb_team_largest(-reach);
+    if (!(reach < WIDE_FAR_WAY)) return false;
+    tb_team_sync();
+    TB_EACH (r, w->rows) {
+        m->answer[r] = m->lambda[r];
+        m->lambda[r] += reach * (m->lambda[r] - m->p[r]);
+    }
+    tb_team_sync();
+    wide_whiten(w, m->lambda);
+    TB_EACH (item, w->items) {
+        wide_own o = wide_item_of(m, item);
+        wide_take_rows(&o, m->lambda, o.lambda);
+        wide_find_velocities(m, item, &o);
+        square += wide_square_of_natural(&o);
+    }
+    const double natural = wide_root_of_sum(square) * w->inverse_norm;
+    if (natural <= WIDE_SAME * w->now.residual) return true;
     wide_take_answer(w);
-    if (begins_with_sweeps || w->residual > WIDE_COLD) wide_sweep(w);
-    if (w->residual <= w->tolerance) return true;
-    w->epsilon = tb_clamp(TB_R(sqrt(w->residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
+    return false;
+}
+
+/* Bursts, each longer than the last one, while they gain as much as WIDE_GAIN a sweep. */
+TB_STATIC void wide_begin_with_sweeps(wide_solve *w)
+{
+    double needed = 1;
     TB_ROLLED
-    while (w->residual > w->tolerance && w->steps < WIDE_STEPS && w->sweeps < WIDE_SWEEPS) {
+    for (int32_t turns = WIDE_BURST; turns <= WIDE_LONGEST_BURST; turns *= 2) {
+        const double before = w->now.residual;
+        wide_sweep(w, turns);
+        needed = turns == WIDE_BURST ? WIDE_GAIN * WIDE_GAIN : needed * needed;
+        if (w->now.residual <= w->tolerance || !(w->now.residual <= needed * before)) return;
+    }
+}
+
+/* After a round: a smaller proximal weight, or a larger one, and sweeps after some failures. */
+TB_STATIC void wide_follow(wide_solve *w, wide_end end, int32_t steps)
+{
+    wide_progress *now = &w->now;
+    if (end == WIDE_CONTRACTED) {
+        const bool stalls = now->residual > WIDE_STALLED * now->last;
+        now->failures = 0;
+        now->last = now->residual;
+        if (stalls && now->extensions++ < WIDE_EXTENSIONS && wide_extend(w)) return;
+        if (steps <= WIDE_FEW_STEPS)
+            now->epsilon = tb_max(now->epsilon * WIDE_SHRINK, WIDE_LEAST_EPSILON);
+        return;
+    }
+    now->failures++;
+    now->epsilon = tb_min(now->epsilon * WIDE_GROWTH, WIDE_LARGEST_EPSILON);
+    wide_judge(w);
+    if (now->failures <= WIDE_FAILURES) return;
+    wide_sweep(w, WIDE_LONGEST_BURST);
+    now->epsilon = WIDE_FIRST_EPSILON;
+    now->failures = 0;
+}
+
+/* Rounds from the iterate as it is to the tolerance; false: it was not reached. */
+TB_STATIC bool wide_iterate(wide_solve *w)
+{
+    wide_progress *now = &w->now;
+    int32_t steps;
+    TB_ROLLED
+    while (now->residual > w->tolerance && now->steps < WIDE_STEPS && now->sweeps < WIDE_SWEEPS) {
         const wide_end end = wide_round(w, &steps);
         if (end == WIDE_SOLVED) return true;
-        if (end == WIDE_CONTRACTED) {
-            failures = 0;
-            if (steps <= WIDE_FEW_STEPS)
-                w->epsilon = tb_max(w->epsilon * WIDE_SHRINK, WIDE_LEAST_EPSILON);
-            continue;
-        }
-        failures++;
-        w->epsilon = tb_min(w->epsilon * WIDE_GROWTH, WIDE_LARGEST_EPSILON);
-        wide_judge(w);
-        if (failures > WIDE_FAILURES) {
-            wide_sweep(w);
-            w->epsilon = WIDE_FIRST_EPSILON;
-            failures = 0;
-        }
+        wide_follow(w, end, steps);
     }
-    return w->residual <= w->tolerance;
+    return now->residual <= w->tolerance;
 }
 
-/* ---- history ---- */
-
-/* By the means of auto.c: whether solves that begin with sweeps have cost less, and what this one has
- * cost. The way that is not taken comes again as its mean fades. */
-TB_STATIC bool wide_begins_with_sweeps(const tb_solve_history *h)
+/* Judges the start, and sweeps where that is cheaper or the start is far away. */
+TB_STATIC void wide_begin(wide_solve *w, bool begins_with_sweeps)
 {
-    return !newton_is_cheapest(h, false);
-}
-
-TB_STATIC void wide_learn(const wide_solve *w, bool began_with_sweeps, tb_solve_history *h)
-{
-    const double newton = WIDE_STEP_PRICE * w->steps;
-    if (w->steps + w->sweeps == 0) return;
-    if (w->steps > 0) h->newton = learn(h->newton, newton);
-    if (began_with_sweeps)
-        h->sweeps = learn(h->sweeps, newton + w->sweeps);
-    else
-        h->sweeps *= HISTORY_DECAY;
+    wide_judge(w);
+    if (w->now.residual <= w->tolerance) return;
+    wide_take_answer(w);
+    if (begins_with_sweeps || w->now.residual > WIDE_COLD) wide_begin_with_sweeps(w);
+    w->now.epsilon = tb_clamp(TB_R(sqrt(w->now.residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
+    w->now.last = DBL_MAX;
 }
 
 #endif

@@ -6,6 +6,32 @@
 #include "gpu/batch/wide/wide_solve.h"
 #include "step/stages/stages.h"
 
+/* ---- history ---- */
+
+static const double WIDE_STEP_PRICE = 1; /* of a step of Newton's, in sweeps */
+
+/* By the means of auto.c: whether solves that begin with sweeps have cost less, and what this one has
+ * cost. The way that is not taken comes again as its mean fades. */
+TB_STATIC bool wide_begins_with_sweeps(const tb_solve_history *h)
+{
+    return !newton_is_cheapest(h, false);
+}
+
+TB_STATIC void wide_learn(const wide_solve *w, bool began_with_sweeps, tb_solve_history *h)
+{
+    const double cost = WIDE_STEP_PRICE * w->now.steps + w->now.sweeps;
+    if (cost == 0) return;
+    if (!began_with_sweeps || (w->now.steps > 0 && !(h->newton > 0))) {
+        h->newton = learn(h->newton, cost);
+        h->sweeps *= HISTORY_DECAY;
+    }
+    if (!began_with_sweeps) return;
+    h->sweeps = learn(h->sweeps, cost);
+    h->newton *= HISTORY_DECAY;
+}
+
+/* ---- the solution ---- */
+
 /* Whether the caller's options leave the choice of a solver. */
 TB_STATIC bool wide_is_asked_for(const tb_world *w)
 {
@@ -14,27 +40,64 @@ TB_STATIC bool wide_is_asked_for(const tb_world *w)
            o->maximum_iterations >= (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
 }
 
-/* Writes down the answer, which is judged once more, from the impulses as they are kept. */
-TB_STATIC tb_status wide_put_solution(const wide_solve *s, tb_world *w, tb_solution *solution)
+/* The other residuals of an item's answer, as judge.h has them of a block. */
+TB_STATIC void wide_judge_item(const wide_own *o, tb_residuals *worst)
+{
+    const double l0 = o->lambda[0];
+    if (o->lower < -FLT_MAX * 0.5 && o->upper > FLT_MAX * 0.5) return; /* of an equality */
+    const double friction = sqrt(o->lambda[1] * o->lambda[1] + o->lambda[2] * o->lambda[2]);
+    worst->cone = tb_larger(worst->cone, tb_larger(o->lower - l0, l0 - o->upper));
+    if (o->rows > 1)
+        worst->cone = tb_larger(worst->cone, friction - (double)o->mu * tb_larger(0, l0));
+    if (o->lower != 0 || o->upper < FLT_MAX) return; /* of a box */
+    worst->complementarity = tb_larger(worst->complementarity, fabs(l0 * o->x[0]));
+    worst->penetration_velocity = tb_larger(worst->penetration_velocity, -o->x[0]);
+}
+
+/* Writes down the answer, which was judged last, and its residuals. */
+TB_STATIC void wide_put_solution(const wide_solve *s, tb_solution *solution)
 {
     const tb_problem *problem = s->problem;
-    TB_EACH (r, problem->number_of_rows) {
-        const double lambda = wide_answer(s->m)[r];
-        solution->lambda[r] = TB_R(lambda);
-        if (solution->fine) solution->fine[r] = TB_R(lambda - (double)TB_R(lambda));
+    const wide_memory *m = s->m;
+    tb_residuals worst = {0};
+    TB_EACH (item, s->items) {
+        wide_own o = wide_item_of(m, item);
+        wide_take_rows(&o, m->answer, o.lambda);
+        wide_find_velocities(m, item, &o);
+        wide_judge_item(&o, &worst);
+        WIDE_FULL
+        for (int32_t r = 0; r < WIDE_ROWS; r++) {
+            if (r >= o.rows) continue;
+            const tb_real coarse = TB_R(o.lambda[r]);
+            solution->lambda[o.row + r] = coarse;
+            solution->xi[o.row + r] = TB_R(o.x[r]);
+            if (solution->fine) solution->fine[o.row + r] = TB_R(o.lambda[r] - (double)coarse);
+        }
     }
-    tb_team_sync();
+    TB_EACH (dof, s->dofs) solution->whitened[dof] = m->s[dof];
     solution->has_fine = solution->fine != NULL;
-    solution->iterations = s->steps + s->sweeps;
-    solution->work.linear_solves = solution->work.factorizations = s->steps;
-    tb_solution_sign(solution, s->steps > 0 ? "newton" : s->sweeps > 0 ? "sor" : "auto");
-    const tb_status status =
-        tb_problem_judge(problem, solution->lambda, solution->fine, w->arena, solution->whitened,
-                         solution->xi, &solution->residuals);
-    if (status != TB_OK || solution->residuals.natural > s->tolerance) return TB_UNSUPPORTED;
+    solution->iterations = s->now.steps + s->now.sweeps;
+    solution->work.linear_solves = solution->work.factorizations = s->now.steps;
+    tb_solution_sign(solution, s->now.steps > 0 ? "newton" : s->now.sweeps > 0 ? "sor" : "auto");
+    solution->residuals = TB_VALUE(tb_residuals){
+        .natural = tb_residual_known(s->now.residual),
+        .natural_absolute = tb_residual_known(s->now.residual / s->inverse_norm),
+        .complementarity = tb_residual_known(tb_team_largest(worst.complementarity)),
+        .cone = tb_residual_known(tb_team_largest(worst.cone)),
+        .penetration_velocity = tb_residual_known(tb_team_largest(worst.penetration_velocity))};
+    tb_team_sync();
     tb_problem_statuses(problem, solution->lambda, solution->statuses);
-    return TB_OK;
 }
+
+/* The sum of the squares of c. */
+TB_STATIC double wide_c_squared(const tb_problem *problem)
+{
+    double own = 0;
+    TB_EACH (r, problem->number_of_rows) own += (double)problem->c[r] * (double)problem->c[r];
+    return tb_team_total(own);
+}
+
+/* ---- the solve of a step ---- */
 
 /* UNSUPPORTED: the general solvers have to do it. */
 TB_STATIC tb_status wide_find_solution(tb_world *w, wide_memory *memory, tb_solution *solution)
@@ -48,22 +111,25 @@ TB_STATIC tb_status wide_find_solution(tb_world *w, wide_memory *memory, tb_solu
         return TB_OK;
     }
     find_statuses(w, speeds);
-    problem.c_squared = tb_problem_c_squared(&problem);
+    problem.c_squared = wide_c_squared(&problem);
     wide_solve s = {.problem = &problem,
                     .m = memory,
+                    .has_fine = solution->fine != NULL,
                     .tolerance = w->options->solve.tolerance,
                     .inverse_norm = problem.c_squared > 0 ? 1 / sqrt(problem.c_squared) : 1};
     tb_solve_history history;
     memcpy(&history, w->state->history, sizeof history);
     const bool begins_with_sweeps = wide_begins_with_sweeps(&history);
     wide_load(&s, w->warm, w->fine);
-    if (!wide_iterate(&s, begins_with_sweeps)) return TB_UNSUPPORTED;
+    wide_begin(&s, begins_with_sweeps);
+    if (!wide_iterate(&s)) return TB_UNSUPPORTED;
     wide_learn(&s, begins_with_sweeps, &history);
     if (TB_LEADER) {
         w->history = history;
         w->factor = NULL;
     }
-    return wide_put_solution(&s, w, solution);
+    wide_put_solution(&s, solution);
+    return TB_OK;
 }
 
 /* How far a step's solve is after wide_step_solve. */
