@@ -53,8 +53,8 @@ typedef struct tb_qp_options {
     /* On a GPU the whole method runs on the card, with its own solver for AUTO, BOUNDS and
      * FACETS. That solver takes rows of one entry, and rows of two entries of equal magnitude on
      * variables 2c, 2c + 1, with one kind of row per pair. Other rows give UNSUPPORTED; the
-     * backend AUTO solves them on the CPU. The GPU solver keeps a smaller border than
-     * maximum_changes if the card's memory requires it, and solves for some columns in advance. */
+     * backend AUTO solves them on the CPU. The GPU solver borders at most 512 columns, factors
+     * where that is cheaper than a large border, and solves for some columns in advance. */
     tb_backend_choice backend;
     int32_t device;              /* of that backend */
     int32_t block;               /* rows of a block of the banded solver; 0: its own choice */
@@ -86,7 +86,8 @@ typedef struct tb_qp_result {
     int32_t solves, batches; /* right-hand sides, and the number of solves that share them in
                                 batches */
     int32_t factorizations;
-    int32_t resets;    /* factorizations of SCHURPA because of its limits or for accuracy */
+    int32_t resets;    /* factorizations of SCHURPA because of its limits, for accuracy, or where a
+                          card factors sooner than it borders */
     int32_t deletions; /* bordered columns removed because their change was undone */
     int32_t refinements;
     int32_t dropped;    /* constraints left out of the sets as linearly dependent */

@@ -157,18 +157,20 @@ TB_CARD void finish_inverse(const card *c, const band_shape *s, in_superblock p,
     __syncthreads();
 }
 
-/* M_row,at += L_row,k X_k,at; L_row,k is tile (column + row - k, column) of the factor */
+/* M_row,at += L_row,k X_k,at; L_row,k is tile (column + row - k, column) of the factor. The first
+ * of the summands is that of the first k >= at in the band of the row. */
 TB_CARD void add_to_inverse(const card *c, const band_shape *s, int chain, int column,
                             in_superblock p, int row, int at, factor_memory *m)
 {
     tb_real *to = c->spare + inverse_place(s, p.number, row, at);
+    const bool first = p.k == at || p.k == row - s->below;
     tb_real sums[SUMS] = {0}, old[SUMS];
     __syncthreads();
     load_tile(m->tile, c->factor + tile_place(s, chain, column + row - p.k, column));
     load_tile(m->spare, c->inverse + inverse_place(s, p.number, p.k, at));
 #pragma unroll
     for (int e = 0; e < SUMS; e++)
-        old[e] = at < p.k ? to[sum_row(e) * TILE + sum_column(e)] : (tb_real)0;
+        old[e] = first ? (tb_real)0 : to[sum_row(e) * TILE + sum_column(e)];
     __syncthreads();
     tile_product(sums, m->tile, m->spare, false);
 #pragma unroll
@@ -208,7 +210,8 @@ TB_CARD void spread_column(const card *c, const band_shape *s, const chain_group
                            int below, bool ahead, factor_memory *m)
 {
     const in_superblock p = find_column(s, g->chain, column);
-    const int pairs = below * (below + 1) / 2, later = p.tiles - 1 - p.k;
+    const int pairs = below * (below + 1) / 2, rest = p.tiles - 1 - p.k;
+    const int later = rest < s->below ? rest : s->below;
     const int tasks = pairs + later * (p.k + 1);
     /* pairs (1, 1), (2, 1), (2, 2), (3, 1) ...: the first is block 0's if it steps on */
     for (int t = g->self - 1 + ahead; t < tasks; t += g->count - 1) {
@@ -217,8 +220,8 @@ TB_CARD void spread_column(const card *c, const band_shape *s, const chain_group
             while (j > i) j -= i++;
             subtract_product(c, s, g->chain, column + i, column + j, column, m);
         } else {
-            const int rest = t - pairs;
-            add_to_inverse(c, s, g->chain, column, p, p.k + 1 + rest / (p.k + 1), rest % (p.k + 1),
+            const int task = t - pairs;
+            add_to_inverse(c, s, g->chain, column, p, p.k + 1 + task / (p.k + 1), task % (p.k + 1),
                            m);
         }
     }

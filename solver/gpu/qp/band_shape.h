@@ -6,18 +6,22 @@
  * which is the critical path. Each chain's matrix extends into the middle, the bottom's reversed
  * too; its contribution there is reversed and added to the top's.
  *
- * For solving, tile columns are collected into superblocks as large as the band is wide, so that
- * each couples with the next one alone (Litven's blocks); the triangle of each is inverted. */
+ * For solving, tile columns are collected into superblocks at least as large as the band is wide,
+ * so that each couples with the next one alone (Litven's blocks); the triangle of each is inverted.
+ * A superblock costs the blocks four meetings, so narrow bands have superblocks wider than the
+ * band. */
 #ifndef TB_GPU_BAND_SHAPE_H
 #define TB_GPU_BAND_SHAPE_H
 
 #include "gpu/qp/tile.h"
 
 enum { TOP, BOTTOM, CHAINS };
+static const int LEAST_SUPER = 8; /* tile columns of a superblock */
 
 typedef struct band_shape {
     int free_count, reach;         /* reach: half-bandwidth among the free variables */
     int below;                     /* tiles below a diagonal one */
+    int super;                     /* tile columns of a superblock */
     int tiles[CHAINS];             /* columns before the middle */
     int middle_tiles, middle_rows; /* middle_rows: less than the tiles have, at a ragged end */
     int superblocks[CHAINS];       /* the middle is one more */
@@ -30,9 +34,15 @@ static inline int64_t most_tile_columns(int64_t n, int64_t below)
     return n / TILE + 2 * below + 4;
 }
 
-static inline int64_t most_superblocks(int64_t n, int64_t below)
+/* Tile columns of a superblock. */
+static inline int64_t superblock_tiles(int64_t below)
 {
-    return n / TILE / below + 5;
+    return below > LEAST_SUPER ? below : LEAST_SUPER;
+}
+
+static inline int64_t most_superblocks(int64_t n, int64_t super)
+{
+    return n / TILE / super + 5;
 }
 
 static inline int64_t most_rows(int64_t n, int64_t below)
@@ -57,7 +67,8 @@ TB_CARD void plan_band(band_shape *s, int free_count, int reach)
     s->tiles[BOTTOM] = outside / 2;
     s->middle_rows = free_count - outside * TILE;
     s->middle_tiles = (s->middle_rows + TILE - 1) / TILE;
-    for (int c = 0; c < CHAINS; c++) s->superblocks[c] = (s->tiles[c] + s->below - 1) / s->below;
+    s->super = s->below > LEAST_SUPER ? s->below : LEAST_SUPER;
+    for (int c = 0; c < CHAINS; c++) s->superblocks[c] = (s->tiles[c] + s->super - 1) / s->super;
     s->bottom_row = (s->tiles[TOP] + s->middle_tiles) * TILE;
     s->rows = s->bottom_row + (s->tiles[BOTTOM] + s->middle_tiles) * TILE;
 }
@@ -101,12 +112,12 @@ TB_CARD int middle_superblock(const band_shape *s)
  * than the next one otherwise. The one behind the last begins at the middle. */
 TB_CARD int superblock_begin(const band_shape *s, int chain, int index)
 {
-    return index == 0 ? 0 : s->tiles[chain] - (s->superblocks[chain] - index) * s->below;
+    return index == 0 ? 0 : s->tiles[chain] - (s->superblocks[chain] - index) * s->super;
 }
 
 TB_CARD int64_t inverse_place(const band_shape *s, int superblock, int row, int column)
 {
-    const int64_t size = s->below + 1;
+    const int64_t size = s->super + 1;
     return ((superblock * size + row) * size + column) * SQUARE;
 }
 
@@ -127,7 +138,7 @@ TB_CARD in_superblock find_column(const band_shape *s, int chain, int column)
         return p;
     }
     const int short_one = superblock_begin(s, chain, 1);
-    const int index = column < short_one ? 0 : 1 + (column - short_one) / s->below;
+    const int index = column < short_one ? 0 : 1 + (column - short_one) / s->super;
     p.number = superblock_of(s, chain, index);
     p.k = column - superblock_begin(s, chain, index);
     p.tiles = superblock_begin(s, chain, index + 1) - superblock_begin(s, chain, index);

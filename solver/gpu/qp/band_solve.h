@@ -135,7 +135,7 @@ TB_CARD slice plan_slice(const card *c, const band_shape *s, stage what, int cha
     default:
         from = row;
         e.a = c->inverse + inverse_place(s, number, k, k);
-        e.step = (int64_t)(s->below + 1) * SQUARE;
+        e.step = (int64_t)(s->super + 1) * SQUARE;
         e.tiles = end - row;
         e.x = q;
         e.old = NULL;

@@ -34,6 +34,7 @@ typedef struct card_control {
     /* kept from launch to launch: the band's shape, columns of R, solves since the factorization */
     band_shape shape;
     int slots, since_factor;
+    int schur_rows, schur_known; /* rows of the Schur matrix, and rows in its factor */
 } card_control;
 
 /* Pointers of the card. Vectors of "rows" are in the order of band_shape. */
@@ -63,10 +64,22 @@ typedef struct card {
     int *order;              /* limit: slots of the present border */
     tb_real *right, *column; /* limit x rows: U and R = K0^-1 U */
     tb_real *schur;          /* limit x limit: U' R */
-    tb_real *lower;          /* limit: the right-hand side, then the border's unknowns by slot */
-    tb_real *shift;          /* limit: the sum of them over refinements */
-    int *block_count;        /* blocks: fresh columns of each */
-    int *block_list;         /* n: their variables */
+    tb_real *lower;          /* limit: the border's unknowns by slot */
+    tb_real *shift;          /* limit: U' v of displacements */
+
+    /* the Schur matrix, see schurpa_schur.h; row by row, schur_pitch numbers from row to row */
+    int schur_capacity, schur_pitch;
+    int *tip;                   /* limit: the last row of a slot, or -1 */
+    int *row_slot, *row_on;     /* rows: the slot, and the row that this one pins, or -1 */
+    int *depth;                 /* rows: 0 a change, 1 its pin, 2 the pin of that ... */
+    tb_real *schur_inverse;     /* rows x rows: X */
+    tb_real *schur_pivot;       /* rows: D */
+    tb_real *schur_w, *schur_y; /* rows */
+    tb_real *schur_number;    /* rows x rows: the matrix; a panel's square becomes A_nn - L_no B' */
+    tb_real *schur_magnitude; /* rows: sum of magnitudes on the diagonal */
+    tb_real *schur_product, *schur_left; /* TILE x rows: of a panel B or T, and L_no */
+    int *block_count;                    /* blocks: fresh columns of each */
+    int *block_list;                     /* n: their variables */
 
     /* answers */
     tb_real *x;

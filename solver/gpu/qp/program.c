@@ -25,7 +25,7 @@ typedef struct card_program {
 enum { COLUMN_UNIT = 16 /* numbers: columns of the hessian begin at whole sectors */ };
 
 /* Above this number of bordered columns a fresh factorization is cheaper on a card. */
-enum { MOST_BORDERED = 224 };
+enum { MOST_BORDERED = 512 };
 
 static const size_t PART_ALIGNMENT = 256;
 
@@ -57,7 +57,7 @@ static size_t memory_for(const tb_gpu_program *p)
                                             : tb_gpu_program_memory(p);
 }
 
-/* Blocks, their memory, and the largest border that fits. */
+/* Blocks, their memory, and the most bordered columns. */
 static tb_status plan_launch(tb_gpu_device *device, tb_gpu_program *p, tb_error *error)
 {
     int blocks = 0, memory = 0, together = 0;
@@ -83,9 +83,8 @@ static tb_status plan_launch(tb_gpu_device *device, tb_gpu_program *p, tb_error 
                              "shared memory than card %d has",
                              (int)p->n, (int)p->half_bandwidth, (int)device->index);
     if (p->options.method != TB_QP_SCHURPA) return TB_OK;
-    p->limit =
-        p->options.maximum_changes < MOST_BORDERED ? p->options.maximum_changes : MOST_BORDERED;
-    while (p->limit > 0 && memory_for(p) > p->block_memory) p->limit--;
+    const int32_t most = p->n < MOST_BORDERED ? p->n : MOST_BORDERED;
+    p->limit = p->options.maximum_changes < most ? p->options.maximum_changes : most;
     return TB_OK;
 }
 

@@ -47,7 +47,7 @@ void tb_gpu_program_leave(void *room);
 
 /* Bytes of working memory; `program` needs its sizes, options, limit and blocks. */
 TB_BOTH_PRECISIONS(size_t, tb_gpu_program_scratch, (const tb_gpu_program *program))
-/* Least shared memory of a block, and the shared memory for `limit` columns. */
+/* Least shared memory of a block. */
 TB_BOTH_PRECISIONS(size_t, tb_gpu_program_memory, (const tb_gpu_program *program))
 /* Begins the work on the stream and does not wait. */
 TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_program,

@@ -32,8 +32,9 @@ static size_t lay_out(const tb_gpu_program *p, card *c)
     carver from = {(char *)p->work, 0};
     const int64_t n = p->n, half = p->half_bandwidth, limit = p->limit, blocks = p->blocks;
     const int64_t below = tiles_below(half), tiles = most_tile_columns(n, below) * (below + 1);
-    const int64_t square = (below + 1) * (below + 1), rows = most_rows(n, below);
-    const int64_t inverses = most_superblocks(n, below) * square;
+    const int64_t super = superblock_tiles(below);
+    const int64_t square = (super + 1) * (super + 1), rows = most_rows(n, below);
+    const int64_t inverses = most_superblocks(n, super) * square;
     const int64_t panels = limit / COLUMNS + 1;
     c->given = *p;
     c->hessian = (const tb_real *)p->hessian;
@@ -67,6 +68,22 @@ static size_t lay_out(const tb_gpu_program *p, card *c)
     c->schur = CARVE(tb_real, limit * limit);
     c->lower = CARVE(tb_real, limit);
     c->shift = CARVE(tb_real, limit);
+    const int64_t capacity = (2 * limit + TILE - 1) / TILE * TILE;
+    const int64_t pitch = capacity + 2 * TILE, border_rows = capacity + TILE;
+    c->schur_capacity = (int)capacity;
+    c->schur_pitch = (int)pitch;
+    c->tip = CARVE(int, limit);
+    c->row_slot = CARVE(int, border_rows);
+    c->row_on = CARVE(int, border_rows);
+    c->depth = CARVE(int, border_rows);
+    c->schur_inverse = CARVE(tb_real, limit > 0 ? border_rows * pitch : 0);
+    c->schur_pivot = CARVE(tb_real, border_rows);
+    c->schur_w = CARVE(tb_real, border_rows);
+    c->schur_y = CARVE(tb_real, border_rows);
+    c->schur_number = CARVE(tb_real, limit > 0 ? border_rows * pitch : 0);
+    c->schur_magnitude = CARVE(tb_real, border_rows);
+    c->schur_product = CARVE(tb_real, TILE * pitch);
+    c->schur_left = CARVE(tb_real, TILE * pitch);
     c->block_count = CARVE(int, blocks);
     c->block_list = CARVE(int, n);
     c->x = CARVE(tb_real, n);
@@ -215,7 +232,7 @@ TB_CARD bool solve_program(const card *c, void *memory)
             }
         }
         const band_shape s = k->shape;
-        find_x(c, &s);
+        find_x(c, &s, (tb_real *)memory);
         meet_all(c);
         multiply_share(c, c->x, (double *)memory, c->given.block_memory);
         meet_all(c);
@@ -275,11 +292,10 @@ extern "C" size_t TB_SYMBOL(tb_gpu_program_scratch)(const tb_gpu_program *progra
 
 extern "C" size_t TB_SYMBOL(tb_gpu_program_memory)(const tb_gpu_program *program)
 {
-    const int64_t limit = program->limit;
     const int64_t parts[] = {
         (int64_t)sizeof(factor_memory),
         (int64_t)sizeof(solve_memory),
-        (int64_t)(sizeof(small_system) + (size_t)(limit * (limit + 1)) * sizeof(tb_real)),
+        (int64_t)sizeof(schur_memory),
         (int64_t)sizeof(double) *
             multiply_room(program->n, program->half_bandwidth, program->blocks, 1),
     };

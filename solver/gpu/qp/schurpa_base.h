@@ -3,7 +3,7 @@
 #ifndef TB_GPU_SCHURPA_BASE_H
 #define TB_GPU_SCHURPA_BASE_H
 
-#include "gpu/qp/schurpa_border.h"
+#include "gpu/qp/schurpa_schur.h"
 
 /* ---- K0 ---- */
 
@@ -61,6 +61,7 @@ TB_CARD_LARGE void list_free(const card *c, int *shared)
     k->bad = INT32_MAX;
     k->shifted = 0;
     k->slots = k->used = k->since_factor = 0;
+    k->schur_rows = k->schur_known = 0;
     c->given.result->factorizations++;
 }
 
@@ -132,26 +133,35 @@ TB_CARD_LARGE bool factor_base(const card *c, void *memory)
 
 /* ---- answers ---- */
 
-/* x of the present set, from v and the border's columns. To be followed by a meeting. */
-TB_CARD_LARGE void find_x(const card *c, const band_shape *s)
+/* x of the present set, from v and the border's columns: a lane has a variable, a warp a share of
+ * the columns. To be followed by a meeting. */
+TB_CARD_LARGE void find_x(const card *c, const band_shape *s, tb_real *shared)
 {
     const int used = c->control->used;
     int from, to;
     own_variables(c, &from, &to);
-    for (int j = from + (int)threadIdx.x; j < to; j += LANES) {
-        const int bound = c->bound[j], base = c->base[j], row = c->row[j];
-        tb_real x;
+    for (int begin = from; begin < to; begin += WARP) {
+        const int j = begin + lane_of(), bound = j < to ? c->bound[j] : 0;
+        const bool sums = j < to && bound < 0 && c->base[j] < 0;
+        const int row = sums ? c->row[j] : 0;
+        tb_real x = 0;
+#pragma unroll 8
+        for (int t = warp_of(); t < used; t += WARPS) {
+            const int slot = c->order[t];
+            if (sums) x = fma(c->lower[slot], c->column[(int64_t)slot * s->rows + row], x);
+        }
+        __syncthreads();
+        shared[threadIdx.x] = x;
+        __syncthreads();
+        if (warp_of() > 0 || j >= to) continue;
         if (bound >= 0) {
             x = bound_value(c, bound);
-        } else if (base >= 0) {
-            x = bound_value(c, base) + c->lower[c->slot[j]];
+        } else if (!sums) {
+            x = bound_value(c, c->base[j]) + c->lower[c->slot[j]];
         } else {
             x = c->base_solution[row];
-#pragma unroll 8
-            for (int t = 0; t < used; t++) {
-                const int slot = c->order[t];
-                x = fma(c->lower[slot], c->column[(int64_t)slot * s->rows + row], x);
-            }
+#pragma unroll
+            for (int w = 0; w < WARPS; w++) x += shared[w * WARP + lane_of()];
         }
         c->x[j] = x;
     }
@@ -180,8 +190,8 @@ TB_CARD void border_base(const card *c, const band_shape *s, void *memory)
     list_fresh(c, (int *)memory);
     meet_all(c);
     const int fresh = number_fresh(c, (int *)memory);
-    meet_all(c);
     if (fresh > 0) {
+        meet_all(c);
         const int width = fresh <= OCTET ? OCTET : COLUMNS;
         const int panels = (fresh + width - 1) / width;
         fill_fresh(c, s, first, fresh, width, panels);
@@ -191,10 +201,10 @@ TB_CARD void border_base(const card *c, const band_shape *s, void *memory)
         if (blockIdx.x == 0 && threadIdx.x == 0) k->slots = first + fresh;
         meet_all(c);
         multiply_columns(c, s, first, fresh);
-        meet_all(c);
     }
-    if (blockIdx.x == 0) solve_border(c, (small_system *)memory);
+    if (blockIdx.x == 0) list_border(c, (schur_memory *)memory);
     meet_all(c);
+    solve_border(c, (schur_memory *)memory);
 }
 
 /* After a refinement: the same border against another v. */
@@ -203,8 +213,7 @@ TB_CARD void border_again(const card *c, const band_shape *s, void *memory)
     if (c->control->slots == 0) return;
     multiply_columns(c, s, c->control->slots, 0);
     meet_all(c);
-    if (blockIdx.x == 0) solve_border(c, (small_system *)memory);
-    meet_all(c);
+    solve_border(c, (schur_memory *)memory);
 }
 
 #endif

@@ -115,26 +115,27 @@ TB_CARD int number_fresh(const card *c, int *shared)
         const int j = c->block_list[from + i], slot = first + before + i;
         c->slot[j] = slot;
         c->slot_variable[slot] = j;
+        c->tip[slot] = -1;
     }
     return fresh;
 }
 
-/* U of fresh columns, into their places and into the panels. */
+/* U of fresh columns into the panels, and of displacements into their places too. */
 TB_CARD_LARGE void fill_fresh(const card *c, const band_shape *s, int first, int fresh, int width,
                               int panels)
 {
     const int rows = s->rows, all = rows * panels * width;
 #pragma unroll 2
     for (int t = (int)(blockIdx.x * LANES + threadIdx.x); t < all; t += (int)gridDim.x * LANES) {
-        const int row = t % rows, column = t / rows;
+        const int row = t / width % rows, column = t / width / rows * width + t % width;
         tb_real value = 0;
         if (column < fresh) {
             const int j = c->slot_variable[first + column], own = row_variable(c, s, row);
             const bool force = c->base[j] < 0;
             if (own >= 0) value = force ? (tb_real)(own == j) : -hessian_at(c, own, j);
-            c->right[(int64_t)(first + column) * rows + row] = value;
+            if (!force) c->right[(int64_t)(first + column) * rows + row] = value;
         }
-        c->panel[((int64_t)(column / width) * rows + row) * width + column % width] = value;
+        c->panel[t] = value;
     }
 }
 
@@ -177,160 +178,47 @@ TB_CARD double dot_of_column(const card *c, const band_shape *s, int slot, const
     return sum_of_warp(sum);
 }
 
-/* D of fresh columns with all others, and U' v of all that are displacements. */
+/* Stores a number of D for two slots. */
+TB_CARD void store_product(const card *c, int r, int q, double value)
+{
+    const int64_t limit = c->given.limit;
+    c->schur[r * limit + q] = c->schur[q * limit + r] = (tb_real)value;
+}
+
+/* D of fresh columns with all others, and U' v of all that are displacements. The number of a pair
+ * with a force is a number of a column, and a lane fetches it; a warp sums two displacements'. */
 TB_CARD_LARGE void multiply_columns(const card *c, const band_shape *s, int first, int fresh)
 {
     const int64_t rows = s->rows;
-    const int limit = c->given.limit, slots = first + fresh, pairs = slots * fresh;
+    const int slots = first + fresh, pairs = slots * fresh;
     const int warp = (int)blockIdx.x * WARPS + warp_of(), warps = (int)gridDim.x * WARPS;
-    for (int t = warp; t < pairs + slots; t += warps) {
-        const int r = t < pairs ? t / fresh : t - pairs;
-        const int i = c->slot_variable[r];
-        if (t >= pairs) { /* U' v */
-            if (c->base[i] < 0) continue;
-            const double dot = dot_of_column(c, s, r, c->base_solution);
-            if (lane_of() == 0) c->shift[r] = (tb_real)dot;
-            continue;
+    const int share = (pairs + warps - 1) / warps, each = share < WARP ? share : WARP;
+    for (int begin = warp * each; begin < pairs; begin += warps * each) {
+        const int t = begin + lane_of();
+        const int r = t / fresh, q = first + t % fresh;
+        const bool own = lane_of() < each && t < pairs && r <= q;
+        bool both = false;
+        if (own) {
+            const int i = c->slot_variable[r], j = c->slot_variable[q];
+            both = c->base[i] >= 0 && c->base[j] >= 0;
+            if (c->base[i] < 0)
+                store_product(c, r, q, (double)c->column[q * rows + c->row[i]]);
+            else if (!both)
+                store_product(c, r, q, (double)c->column[r * rows + c->row[j]]);
         }
-        const int q = first + t % fresh, j = c->slot_variable[q];
-        if (r > q) continue;
-        double value;
-        if (c->base[i] < 0)
-            value = (double)c->column[q * rows + c->row[i]];
-        else if (c->base[j] < 0)
-            value = (double)c->column[r * rows + c->row[j]];
-        else
-            value = dot_of_column(c, s, r, c->column + q * rows);
-        if (lane_of() == 0)
-            c->schur[(int64_t)r * limit + q] = c->schur[(int64_t)q * limit + r] = (tb_real)value;
-    }
-}
-
-/* ---- the small system, by block 0 ---- */
-
-static const int MOST_COLUMNS = 512;
-
-/* A block's memory for it: rows of size + 1 numbers. */
-typedef struct small_system {
-    int size;
-    int order[MOST_COLUMNS], variable[MOST_COLUMNS], bound[MOST_COLUMNS], base[MOST_COLUMNS];
-    tb_real matrix[1];
-} small_system;
-
-/* The columns of the present border, of variables that differ from the base. */
-TB_CARD void list_border(const card *c, small_system *m)
-{
-    card_control *k = c->control;
-    const int slots = k->slots;
-    if (warp_of() == 0) {
-        int size = 0;
-        for (int begin = 0; begin < slots; begin += WARP) {
-            const int slot = begin + lane_of();
-            bool differs = false;
-            if (slot < slots) {
-                const int j = c->slot_variable[slot];
-                differs = c->bound[j] != c->base[j];
-            }
-            const unsigned ballot = __ballot_sync(0xffffffffu, differs);
-            if (differs) m->order[size + __popc(ballot & ((1u << lane_of()) - 1))] = slot;
-            size += __popc(ballot);
+        const unsigned left = __ballot_sync(0xffffffffu, both);
+        for (int l = 0; l < each; l++) {
+            if (!(left >> l & 1)) continue;
+            const int a = (begin + l) / fresh, b = first + (begin + l) % fresh;
+            const double dot = dot_of_column(c, s, a, c->column + b * rows);
+            if (lane_of() == 0) store_product(c, a, b, dot);
         }
-        if (lane_of() == 0) m->size = size;
     }
-    __syncthreads();
-}
-
-TB_CARD void fill_border(const card *c, small_system *m)
-{
-    const int size = m->size, limit = c->given.limit;
-    for (int a = (int)threadIdx.x; a < size; a += LANES) {
-        const int j = c->slot_variable[m->order[a]];
-        m->variable[a] = j;
-        m->bound[a] = c->bound[j];
-        m->base[a] = c->base[j];
+    for (int r = warp; r < slots; r += warps) {
+        if (c->base[c->slot_variable[r]] < 0) continue;
+        const double dot = dot_of_column(c, s, r, c->base_solution);
+        if (lane_of() == 0) c->shift[r] = (tb_real)dot;
     }
-    __syncthreads();
-#pragma unroll 4
-    for (int t = (int)threadIdx.x; t < size * (size + 1); t += LANES) {
-        const int a = t / (size + 1), b = t % (size + 1), r = m->order[a];
-        const int i = m->variable[a], bound = m->bound[a], base = m->base[a];
-        tb_real value;
-        if (b < size) {
-            const int q = m->order[b], j = m->variable[b];
-            value = c->schur[(int64_t)r * limit + q];
-            if (base >= 0 && m->base[b] >= 0) value -= hessian_at(c, i, j);
-            if (base >= 0 && bound >= 0) value = a == b ? (tb_real)1 : (tb_real)0;
-        } else if (base < 0) {
-            value = bound_value(c, bound) - c->base_solution[c->row[i]];
-        } else if (bound < 0) {
-            value = (tb_real)(c->base_pull[i] - (double)c->shift[r]);
-        } else {
-            value = bound_value(c, bound) - bound_value(c, base);
-        }
-        m->matrix[t] = value;
-    }
-    __syncthreads();
-}
-
-/* L D L' without pivoting, and the right-hand side with it. The matrix of forces is positive
- * definite (a part of G^-1), that of displacements negative definite (less a Schur complement of
- * H), so with any order there are pivots (Vanderbei, Symmetric quasidefinite matrices, SIAM J.
- * Optim. 5, 1995). Moved variables are known, so their rows are rows of the identity. False if a
- * pivot is a rounding of the largest. */
-TB_CARD bool eliminate_border(small_system *m)
-{
-    const int size = m->size, wide = size + 1;
-    tb_real most = 0, least = TB_REAL_MAX;
-    for (int k = 0; k < size; k++) {
-        const tb_real pivot = m->matrix[k * wide + k];
-        most = tb_max(most, tb_abs(pivot));
-        least = tb_min(least, tb_abs(pivot));
-        if (!(tb_abs(pivot) > 0)) return false; /* all lanes see the same */
-        const tb_real inverse = 1 / pivot;
-        for (int i = k + 1 + (int)threadIdx.x / 16; i < size; i += LANES / 16) {
-            const tb_real factor = m->matrix[i * wide + k] * inverse;
-            for (int j = k + 1 + (int)threadIdx.x % 16; j < wide; j += 16)
-                m->matrix[i * wide + j] =
-                    fma(-factor, m->matrix[k * wide + j], m->matrix[i * wide + j]);
-        }
-        __syncthreads();
-    }
-    return size == 0 || least > 10 * TB_REAL_EPSILON * most;
-}
-
-/* By one warp; the unknowns end in the last column. */
-TB_CARD void substitute_border(small_system *m)
-{
-    const int size = m->size, wide = size + 1;
-    for (int k = size - 1; k >= 0; k--) {
-        const tb_real z = m->matrix[k * wide + size] / m->matrix[k * wide + k];
-        __syncwarp();
-        for (int i = lane_of(); i <= k; i += WARP)
-            m->matrix[i * wide + size] =
-                i == k ? z : fma(-m->matrix[i * wide + k], z, m->matrix[i * wide + size]);
-        __syncwarp();
-    }
-}
-
-/* Block 0 finds the border's unknowns for the present set. To be followed by a meeting. */
-TB_CARD_LARGE void solve_border(const card *c, small_system *m)
-{
-    card_control *k = c->control;
-    list_border(c, m);
-    fill_border(c, m);
-    const bool regular = eliminate_border(m);
-    __syncthreads();
-    if (warp_of() == 0 && regular) substitute_border(m);
-    __syncthreads();
-    for (int t = (int)threadIdx.x; t < m->size && regular; t += LANES) {
-        c->order[t] = m->order[t];
-        c->lower[m->order[t]] = m->matrix[t * (m->size + 1) + m->size];
-    }
-    if (threadIdx.x > 0) return;
-    k->singular = !regular;
-    if (m->size < k->used) c->given.result->deletions += k->used - m->size;
-    k->used = m->size;
-    if (m->size > c->given.result->largest_border) c->given.result->largest_border = m->size;
 }
 
 #endif

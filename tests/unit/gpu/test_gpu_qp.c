@@ -196,7 +196,8 @@ static void solve_in_a_row(tb_backend_choice where, tb_precision precision, int 
             ck_assert(kept.result.kkt.relative <= TOLERANCE[precision]);
             ck_assert(kkt_of(&t.g, &kept) <= TOLERANCE[precision]);
             ck_assert_mem_eq(kept.active, fresh.active, t.constraints);
-            ck_assert_int_eq(kept.result.factorizations, round == 0);
+            ck_assert_int_eq(kept.result.factorizations, (round == 0) + kept.result.resets);
+            ck_assert(round == 0 || kept.result.factorizations == 0);
             ck_assert_int_eq(fresh.result.factorizations, 1);
             memcpy(t.start, kept.active, t.constraints);
             for (int32_t j = 0; j < t.g.program.n; j++)
@@ -264,6 +265,51 @@ START_TEST(another_force_with_the_same_columns_is_one_system)
         free_solved(&a);
         free_solved(&b);
         free_solved(&c);
+        tb_qp_solver_close(solver);
+        close_trial(&t);
+    }
+}
+END_TEST
+
+/* A border that grows over many solves: rows of a second and third panel of the Schur matrix,
+ * changes that are undone and done again, and facets that give way to the opposite ones. */
+START_TEST(borders_that_grow_and_shrink_from_solve_to_solve_are_extended)
+{
+    enum { ROUNDS = 10, WRONG = 24 };
+    tb_error error;
+    for (int kind = LOWER_BOUNDS; kind <= FACETS; kind += FACETS - LOWER_BOUNDS) {
+        trial t = open_trial(400, 10, 9, kind);
+        const tb_qp_options options = options_of(TB_QP_SCHURPA, TB_DOUBLE, TB_BACKEND_GPU);
+        const tb_qp_options here = options_of(TB_QP_SCHURPA, TB_DOUBLE, TB_BACKEND_CPU);
+        const int32_t n = t.g.program.n, m = (int32_t)t.constraints;
+        tb_random random = tb_random_stream(9, 9);
+        tb_qp_solver *solver = NULL;
+        double towards[400];
+        int32_t border = 0, undone = 0;
+        for (int32_t j = 0; j < n; j++) towards[j] = tb_random_normal(&random);
+        solved known = solve_from(&t.g, t.start, &here);
+        memcpy(t.start, known.active, t.constraints);
+        free_solved(&known);
+        TEST_OK(tb_qp_solver_open(&t.g.program, &options, &solver, &error), &error);
+        for (int round = 0; round < ROUNDS; round++) {
+            for (int32_t k = 0; k < WRONG; k++) {
+                const int32_t i = (k * 16 + round / 2) % m; /* the same ones twice */
+                t.start[i] = !t.start[i];
+            }
+            solved a = solve_from(&t.g, t.start, &here);
+            solved b = solve_with(&t.g, solver, t.start, NULL);
+            ck_assert_int_eq(b.result.status, TB_OK);
+            ck_assert_mem_eq(a.active, b.active, t.constraints);
+            ck_assert(kkt_of(&t.g, &b) <= TOLERANCE[TB_DOUBLE]);
+            ck_assert_int_eq(b.result.factorizations, (round == 0) + b.result.resets);
+            if (b.result.largest_border > border) border = b.result.largest_border;
+            undone += b.result.deletions;
+            memcpy(t.start, b.active, t.constraints);
+            free_solved(&a);
+            free_solved(&b);
+            for (int32_t j = 0; j < n; j++) t.g.f[j] += 0.35 * towards[j];
+        }
+        ck_assert_msg(border > 64 && undone > 50, "border %d, undone %d", border, undone);
         tb_qp_solver_close(solver);
         close_trial(&t);
     }
@@ -343,4 +389,5 @@ TEST_MAIN(programs_from_a_cold_start_end_in_the_sets_of_the_processor,
           small_borders_reset_and_change_nothing_else,
           equalities_hold_and_no_constraints_are_one_system, solves_in_a_row_need_one_factorization,
           another_force_with_the_same_columns_is_one_system,
+          borders_that_grow_and_shrink_from_solve_to_solve_are_extended,
           what_is_kept_goes_when_it_no_longer_serves, what_a_card_does_not_take_is_said)
