@@ -32,7 +32,7 @@ functions() {
 #   general step
 # - the solve of wide worlds (batch/wide), newton.c's method for a warp; projections, slopes and the natural
 #   map are shared; test_wide_world and test_gpu_step compare it with the general solve
-PROGRAMS='/batch/(small|wide)/|/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$|/stored/'
+PROGRAMS='/batch/(small|wide)/|/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_schur|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$|/stored/'
 
 
 # prints the faults of the tree in folder $1
