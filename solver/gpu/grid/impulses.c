@@ -308,7 +308,7 @@ static tb_status project(run *r)
     return status;
 }
 
-/* What rigid bodies get; the next look() waits for it. */
+/* Wrenches of the rigid bodies by all contacts, on their way to the host; the next look() waits for them. */
 static tb_status answer(run *r)
 {
     tb_gpu_soft_projections *p = &r->g.contacts.p;

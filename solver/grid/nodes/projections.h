@@ -83,8 +83,8 @@ TB_FN void tb_soft_contact_impulse(const tb_soft_contact *c, bool normal, bool t
     }
 }
 
-/* What a contact's impulses do to a rigid body: it gets those on its own shape and those on the nodes that it
- * holds. held: 2 x 8, clamps of the corners' nodes of both sides, counted from 1, 0 where none; followed: clamps: their
+/* Wrench (N s, N m s, about the centre) of a contact's impulses on a rigid body: of impulses on its shape and of
+ * impulses on nodes that it holds. held: 2 x 8, clamps of the corners' nodes of both sides, counted from 1, 0 where none; followed: clamps: their
  * rigid bodies, or -1; touched: the rigid body of side b, or -1. */
 TB_FN void tb_soft_contact_wrench(const tb_soft_space *s, const tb_soft_contact *c,
                                   const uint8_t *held, const int32_t *followed, int32_t touched,

@@ -239,11 +239,25 @@ TB_STATIC double wide_root_of_sum(double own)
     return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
 }
 
+/* Residual of some impulses, by the natural map of all items. */
+TB_STATIC double wide_residual_of(const wide_solve *w, const double *impulses)
+{
+    wide_memory *m = w->m;
+    double sum = 0;
+    wide_whiten(w, impulses);
+    TB_EACH (item, w->items) {
+        wide_own o = wide_item_of(m, item);
+        wide_take_rows(&o, impulses, o.lambda);
+        wide_find_velocities(m, item, &o);
+        sum += wide_square_of_natural(&o);
+    }
+    return wide_root_of_sum(sum) * w->inverse_norm;
+}
+
 /* Judges the iterate, brought into the laws' sets. */
 TB_CALLED void wide_judge(wide_solve *w)
 {
     wide_memory *m = w->m;
-    double sum = 0;
     TB_EACH (item, w->items) {
         wide_own o = wide_item_of(m, item);
         double z[WIDE_ROWS];
@@ -255,14 +269,7 @@ TB_CALLED void wide_judge(wide_solve *w)
         wide_put_rows(&o, z, m->answer);
     }
     tb_team_sync();
-    wide_whiten(w, m->answer);
-    TB_EACH (item, w->items) {
-        wide_own o = wide_item_of(m, item);
-        wide_take_rows(&o, m->answer, o.lambda);
-        wide_find_velocities(m, item, &o);
-        sum += wide_square_of_natural(&o);
-    }
-    w->now.residual = wide_root_of_sum(sum) * w->inverse_norm;
+    w->now.residual = wide_residual_of(w, m->answer);
 }
 
 /* The answer as the iterate. */
@@ -593,7 +600,7 @@ TB_STATIC double wide_reach(const wide_memory *m, int32_t item)
 TB_CALLED bool wide_extend(const wide_solve *w)
 {
     wide_memory *m = w->m;
-    double reach = WIDE_FAR_WAY, square = 0;
+    double reach = WIDE_FAR_WAY;
     TB_EACH (item, w->items) reach = fmin(reach, wide_reach(m, item));
     reach = -tb_team_largest(-reach);
     if (!(reach < WIDE_FAR_WAY)) return false;
@@ -603,15 +610,7 @@ TB_CALLED bool wide_extend(const wide_solve *w)
         m->lambda[r] += reach * (m->lambda[r] - m->p[r]);
     }
     tb_team_sync();
-    wide_whiten(w, m->lambda);
-    TB_EACH (item, w->items) {
-        wide_own o = wide_item_of(m, item);
-        wide_take_rows(&o, m->lambda, o.lambda);
-        wide_find_velocities(m, item, &o);
-        square += wide_square_of_natural(&o);
-    }
-    const double natural = wide_root_of_sum(square) * w->inverse_norm;
-    if (natural <= WIDE_SAME * w->now.residual) return true;
+    if (wide_residual_of(w, m->lambda) <= WIDE_SAME * w->now.residual) return true;
     wide_take_answer(w);
     return false;
 }
