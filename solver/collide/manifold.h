@@ -34,6 +34,16 @@
 #define TB_COLLIDE_ROUND    TB_R(1e-5)
 #endif
 
+/* Polytopes that overlap have the contacts of a face although crossed edges have the least depth, if
+ * both normals have nearly one direction (cosine of at least FACE_LEAN), the depth along the face's is
+ * at most FACE_DEPTH times the least, and the deepest point over the face has at least FACE_REACH of it.
+ * Where two faces lie on each other, their edges cross: once the shapes lean by a rounding, two crossed
+ * edges have the least depth, by as little, and their single contact would let the shapes tip into each
+ * other. */
+#define TB_COLLIDE_FACE_LEAN  TB_R(0.995)
+#define TB_COLLIDE_FACE_DEPTH TB_R(1.1)
+#define TB_COLLIDE_FACE_REACH TB_R(0.9)
+
 /* Sine of the angle below which two edges, or an edge and the contact plane,
  * touch along a stretch. */
 #define TB_COLLIDE_SIDE_BY_SIDE TB_R(2e-3)

@@ -1,7 +1,8 @@
 /* Box against box: fifteen axes, then face over face or edge over edge.
  *
  * The largest separation over the face normals and the crossed edges is the exact depth in
- * penetration (Gottschalk, Lin, Manocha, OBBTree, SIGGRAPH 1996). For separated boxes it is the
+ * penetration (Gottschalk, Lin, Manocha, OBBTree, SIGGRAPH 1996); boxes that lie on each other take a
+ * face that is nearly as deep (TB_COLLIDE_FACE_DEPTH). For separated boxes it is the
  * distance only if the features of that axis lie over each other; otherwise the general method
  * handles the pair. */
 #ifndef TB_COLLIDE_BOX_BOX_H
@@ -230,6 +231,26 @@ TB_FN bool tb_box_cross_edges(const tb_real ha[3], const tb_real hb[3], const tb
     return true;
 }
 
+/* The unit normal of crossed edges from A to B, in A's axes. t: centre of B minus centre of A there. q:
+ * as in tb_box_box. */
+TB_FN tb_vec3 tb_box_crossed_normal(const tb_box_crossing *edge, tb_vec3 t, const tb_real q[9])
+{
+    const int k = edge->i == 2 ? 0 : edge->i + 1, l = edge->i == 0 ? 2 : edge->i - 1;
+    tb_real n[3] = {0, 0, 0};
+    n[k] = -q[3 * l + edge->j] / edge->length;
+    n[l] = q[3 * k + edge->j] / edge->length;
+    if (n[0] * t.x + n[1] * t.y + n[2] * t.z < 0) n[k] = -n[k], n[l] = -n[l];
+    return tb_v3(n[0], n[1], n[2]);
+}
+
+/* Whether overlapping boxes lie on each other with a face whose separation is `face`, although crossed
+ * edges have the least depth. along: cosine between both normals. */
+TB_FN bool tb_box_lies_flat(tb_real face, tb_real crossed, tb_real along)
+{
+    return crossed < 0 && face >= TB_COLLIDE_FACE_DEPTH * crossed &&
+           tb_abs(along) >= TB_COLLIDE_FACE_LEAN;
+}
+
 /* Number of points, or TB_BOX_BOX_GENERAL. */
 TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                            tb_contact_point *points, uint32_t *flags)
@@ -272,31 +293,34 @@ TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_
     if (!tb_box_cross_edges(ha, hb, t, q, w, margin, tie, &edge)) return 0;
     if (!(edge.separation <= margin) && edge.separation > best_face) return 0;
 
-    int count;
-    tb_real least = 0, separation;
-    if (edge.separation > best_face + tie) {
+    const bool crossed = edge.separation > best_face + tie, on_a = best_a + tie >= best_b;
+    tb_vec3 normal = ta;
+    if (crossed) {
         /* side by side they touch along a stretch */
         if (edge.length < TB_COLLIDE_SIDE_BY_SIDE) return TB_BOX_BOX_GENERAL;
-        const int k = edge.i == 2 ? 0 : edge.i + 1, l = edge.i == 0 ? 2 : edge.i - 1;
-        tb_real n[3] = {0, 0, 0};
-        n[k] = -q[3 * l + edge.j] / edge.length;
-        n[l] = q[3 * k + edge.j] / edge.length;
-        if (n[0] * t[0] + n[1] * t[1] + n[2] * t[2] < 0) n[k] = -n[k], n[l] = -n[l];
-        return tb_box_edge_contact(a, b, edge.i, edge.j, tb_v3(n[0], n[1], n[2]), edge.separation,
-                                   ta, q, margin, points);
+        normal = tb_box_crossed_normal(&edge, ta, q);
+        const tb_real along =
+            on_a ? tb_v3_at(normal, face_a)
+                 : normal.x * q[face_b] + normal.y * q[3 + face_b] + normal.z * q[6 + face_b];
+        if (!tb_box_lies_flat(best_face, edge.separation, along))
+            return tb_box_edge_contact(a, b, edge.i, edge.j, normal, edge.separation, ta, q, margin,
+                                       points);
     }
-    if (best_a + tie >= best_b) {
-        separation = best_a;
+    int count;
+    tb_real least = 0;
+    if (on_a) {
         count = tb_box_face_contacts(a, b, face_a, t[face_a] > 0, ta, q, 0, margin, points, &least);
     } else {
         tb_real p[9];
         for (int i = 0; i < 9; i++) p[i] = q[3 * (i % 3) + i / 3];
-        separation = best_b;
         count = tb_box_face_contacts(b, a, face_b, u[face_b] < 0, tb_v3_negate(tb), p, 1, margin,
                                      points, &least);
     }
+    if (crossed && !(least <= TB_COLLIDE_FACE_REACH * edge.separation))
+        return tb_box_edge_contact(a, b, edge.i, edge.j, normal, edge.separation, ta, q, margin,
+                                   points);
     /* the axis gives the distance only if a point of the overlap has that gap */
-    if (least > separation + 4 * tie) return TB_BOX_BOX_GENERAL;
+    if (!crossed && least > (on_a ? best_a : best_b) + 4 * tie) return TB_BOX_BOX_GENERAL;
     if (ta.x == 0 && ta.y == 0 && ta.z == 0) *flags |= TB_CONTACT_DEGENERATE;
     return count;
 }

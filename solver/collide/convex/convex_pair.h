@@ -70,12 +70,45 @@ TB_FN_LARGE tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *
     return least;
 }
 
+TB_FN int tb_core_is_polytope(const tb_core *core)
+{
+    return core->type == TB_SHAPE_BOX || core->type == TB_SHAPE_CONVEX;
+}
+
+enum { TB_FEWEST_ON_AREA = 3 }; /* points that hold a shape straight */
+
+/* Overlapping polytopes whose least depth is that of edges: contacts over an area of a face of nearly
+ * that depth, A's before B's. 0 where there is none. */
+TB_FN_LARGE int tb_convex_on_near_face(tb_core *a, tb_core *b, const tb_closest *c, tb_overlay *o)
+{
+    if (!(c->separation < 0) || !tb_core_is_polytope(a) || !tb_core_is_polytope(b)) return 0;
+    tb_closest flat = *c;
+    flat.separation = TB_COLLIDE_FACE_DEPTH * c->separation;
+    for (int of = 1; of <= 2; of++) {
+        tb_vec3 out;
+        if (!tb_core_face_normal(of == 1 ? a : b, of == 1 ? c->normal : tb_v3_negate(c->normal),
+                                 &out))
+            continue;
+        const tb_vec3 n = of == 1 ? out : tb_v3_negate(out);
+        if (tb_v3_dot(n, c->normal) < TB_COLLIDE_FACE_LEAN) continue;
+        const tb_real separation = tb_core_separation(a, b, n);
+        if (!(separation > flat.separation)) continue;
+        flat.separation = separation;
+        flat.normal = n;
+        flat.face = of;
+    }
+    if (!flat.face) return 0;
+    const tb_real least = tb_convex_on_face(a, b, &flat, o);
+    return o->count >= TB_FEWEST_ON_AREA && least <= TB_COLLIDE_FACE_REACH * c->separation;
+}
+
 /* Contacts of any features: on a face, along parallel edges, or at the nearest points. */
 TB_FN_LARGE void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest *c, tb_real tie,
                                        tb_overlay *o)
 {
     const tb_real gap = c->separation - a->radius - b->radius;
     tb_real least = TB_REAL_MAX;
+    if (!c->face && tb_convex_on_near_face(a, b, c, o)) return;
     o->normal = c->normal;
     o->count = 0;
     if (c->face) {

@@ -125,8 +125,11 @@ START_TEST(manifolds_agree_with_the_distance)
                 double least = 1e30;
                 for (int k = 0; k < count; k++) least = fmin(least, (double)p[k].gap);
                 if (gap > margin + tie) ck_assert_msg(count == 0, "%s %d: %g", what, i, gap);
+                /* faces that lie on each other may be a tenth deeper or less deep than the least */
+                const bool flat = gap < 0 && (ta == TB_SHAPE_BOX || ta == TB_SHAPE_CONVEX) &&
+                                  (tb == TB_SHAPE_BOX || tb == TB_SHAPE_CONVEX);
                 if (gap < margin - tie)
-                    ck_assert_msg(fabs(least - gap) <= tie,
+                    ck_assert_msg(fabs(least - gap) <= (flat ? fmax(tie, -0.1 * gap) : tie),
                                   "%s %d: %d points, least %.12g, not %.12g", what, i, count, least,
                                   gap);
             }

@@ -441,6 +441,37 @@ START_TEST(an_answer_that_misses_its_tolerance_makes_no_energy)
 }
 END_TEST
 
+/* A box that begins 85 mm deep in the uppermost of three that stand on each other comes out, and the
+ * three hold it: their faces, which cross at 20 degrees, keep their contacts while they lean. */
+START_TEST(a_tower_holds_a_box_that_comes_out_of_it)
+{
+    static const char *const SHAPES[] = {"type='box' size='.1 .1 .1'", "type='mesh' mesh='cube'"};
+    for (int i = 0; i < 2; i++) {
+        char text[1200], body[4][160];
+        for (int k = 0; k < 4; k++)
+            snprintf(body[k], sizeof body[k],
+                     "<body pos='0 0 %g' euler='%d %d %d'><freejoint/><geom %s/></body>",
+                     k < 3 ? 0.1 + 0.2 * k : 0.66, k < 3 ? 0 : 10, k < 3 ? 0 : 20,
+                     k < 3 ? 20 * k : 30, SHAPES[i]);
+        snprintf(
+            text, sizeof text,
+            MJCF("<asset><mesh name='cube' vertex='-.1 -.1 -.1 .1 -.1 -.1 -.1 .1 -.1 .1 .1 -.1 "
+                 "-.1 -.1 .1 .1 -.1 .1 -.1 .1 .1 .1 .1 .1'/></asset><worldbody>"
+                 "<geom type='plane' size='1 1 1'/>%s%s%s%s</worldbody>"),
+            body[0], body[1], body[2], body[3]);
+        run r = begin(text, TB_SCHEME_STEWART_TRINKLE);
+        for (int k = 0; k < 200; k++) {
+            go(&r, 1);
+            ck_assert_int_eq(r.last.status, TB_OK);
+            for (int b = 0; b < 3; b++)
+                TEST_NEAR(tb_state_q(r.state)[7 * b + 2], 0.1 + 0.2 * b, 2e-3);
+        }
+        TEST_NEAR(tb_state_q(r.state)[7 * 3 + 2], 0.7, 2e-3);
+        end(&r);
+    }
+}
+END_TEST
+
 /* Processor and card differ by their sines and cosines. The recovery of a step has one answer,
  * and its solve goes to the step's tolerance. */
 START_TEST(last_bits_of_coordinates_stay_last_bits)
@@ -471,7 +502,8 @@ START_TEST(last_bits_of_coordinates_stay_last_bits)
 }
 END_TEST
 
-TEST_MAIN(an_answer_that_misses_its_tolerance_makes_no_energy,
+TEST_MAIN(a_tower_holds_a_box_that_comes_out_of_it,
+          an_answer_that_misses_its_tolerance_makes_no_energy,
           errors_of_a_step_are_told_from_energy_out_of_nothing,
           energy_that_nothing_explains_is_found_without_being_asked,
           last_bits_of_coordinates_stay_last_bits, recovery_is_no_part_of_the_momentum,
