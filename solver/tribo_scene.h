@@ -138,7 +138,9 @@ typedef enum tb_shape_type {
     TB_SHAPE_ELLIPSOID, /* size: semi-axes */
     TB_SHAPE_CONVEX,    /* convex hull of a mesh asset's vertices */
     TB_SHAPE_MESH,      /* the triangles of a mesh asset, static or moving; size: radius of a ball
-                           that is rolled over them, usually 0 */
+                           that is rolled over them, usually 0. Triangles that are the whole surface
+                           of a convex polytope, to a millionth of its largest half extent, collide
+                           as the polytope */
     TB_SHAPE_HEIGHT_FIELD
 } tb_shape_type;
 
@@ -241,7 +243,9 @@ typedef struct tb_mesh_def {
         *triangles; /* number_of_triangles x 3, counter-clockwise outside; copied; may be NULL */
     int32_t number_of_triangles;
     tb_mesh_inertia inertia;
-    int32_t most_hull_vertices; /* largest number of hull vertices, >= 4; 0: no limit */
+    /* Largest number of hull vertices, >= 4; 0: no limit. With a limit, a closed convex mesh collides as
+     * its triangles. */
+    int32_t most_hull_vertices;
 } tb_mesh_def;
 
 /* A grid of heights; the shape is everything below the surface down to -base. */

@@ -15,12 +15,18 @@
 /* One shape at one instant. Borrows the model's geometry. */
 typedef struct tb_posed_shape {
     tb_shape_type type;
-    tb_vec3 size;                 /* m, see tb_shape_type */
-    tb_pose pose;                 /* shape frame in the world */
-    const tb_hull *hull;          /* TB_SHAPE_CONVEX */
+    tb_vec3 size;        /* m, see tb_shape_type; CONVEX: radius of a ball rolled over it */
+    tb_pose pose;        /* shape frame in the world */
+    const tb_hull *hull; /* TB_SHAPE_CONVEX */
     const tb_triangle_mesh *mesh; /* TB_SHAPE_MESH */
     const tb_height_field *field; /* TB_SHAPE_HEIGHT_FIELD */
 } tb_posed_shape;
+
+/* Radius of the ball that is rolled over a polytope, m; 0 for other shapes. */
+TB_FN tb_real tb_rolled_radius(const tb_posed_shape *shape)
+{
+    return shape->type == TB_SHAPE_CONVEX ? shape->size.x : 0;
+}
 
 typedef struct tb_contact_point {
     tb_vec3 normal;   /* unit, from A to B, world */

@@ -56,15 +56,31 @@ TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape 
     return tb_convex_contacts(a, b, margin, points, flags, room);
 }
 
-TB_EXTERN int32_t tb_collide_convex_in(const tb_posed_shape *a, const tb_posed_shape *b,
-                                       tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
-                                       uint32_t *flags, tb_epa *room)
+TB_STATIC int32_t collide_either(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                 tb_contact_point *points, uint32_t *flags, tb_epa *room)
 {
     if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags, room);
     const int32_t count = collide_ordered(b, a, margin, points, flags, room);
     tb_contact_mirror(points, count);
     for (int32_t i = 0; i < count; i++)
         points[i].feature = (points[i].feature << 32) | (points[i].feature >> 32);
+    return count;
+}
+
+/* Polytopes rolled by a ball have the contacts of the polytopes, with gaps smaller by the radius. */
+TB_EXTERN int32_t tb_collide_convex_in(const tb_posed_shape *a, const tb_posed_shape *b,
+                                       tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
+                                       uint32_t *flags, tb_epa *room)
+{
+    const tb_real radius_a = tb_rolled_radius(a), radius_b = tb_rolled_radius(b);
+    const tb_real radii = radius_a + radius_b;
+    const int32_t count = collide_either(a, b, margin + radii, points, flags, room);
+    for (int32_t i = 0; radii > 0 && i < count; i++) {
+        tb_contact_point *p = &points[i];
+        p->point_a = tb_v3_add_scaled(p->point_a, p->normal, radius_a);
+        p->point_b = tb_v3_add_scaled(p->point_b, p->normal, -radius_b);
+        p->gap -= radii;
+    }
     return count;
 }
 
@@ -112,6 +128,7 @@ TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_sha
                                      tb_vec3 *normal, tb_vec3 *point_a, tb_vec3 *point_b,
                                      uint32_t *flags)
 {
+    const tb_real radius_a = tb_rolled_radius(a), radius_b = tb_rolled_radius(b);
     tb_real gap = TB_REAL_MAX / 4;
     if (a->type == TB_SHAPE_PLANE && b->type == TB_SHAPE_PLANE) {
         *normal = tb_m33_column(&a->pose.rotation, 2);
@@ -134,7 +151,9 @@ TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_sha
         *point_a = tb_v3_add(origin, tb_v3_add_scaled(c.on_a, c.normal, core_a.radius));
         *point_b = tb_v3_add_scaled(*point_a, c.normal, gap);
     }
-    return gap;
+    *point_a = tb_v3_add_scaled(*point_a, *normal, radius_a);
+    *point_b = tb_v3_add_scaled(*point_b, *normal, -radius_b);
+    return gap - radius_a - radius_b;
 }
 
 /* Tight box, from the extreme vertices along the world's axes. */
@@ -171,6 +190,33 @@ TB_STATIC tb_box box_of_box(const tb_pose *pose, tb_vec3 middle, tb_vec3 s)
     return box;
 }
 
+/* Tight box of a polytope. */
+TB_STATIC tb_box box_of_hull(const tb_posed_shape *shape)
+{
+    if (shape->hull->number_of_vertices >= TB_HULL_SCAN) return box_by_climbs(shape);
+    const tb_real far = TB_REAL_MAX / 4;
+    tb_box box;
+    box.lower = tb_v3(far, far, far);
+    box.upper = tb_v3(-far, -far, -far);
+    for (int32_t i = 0; i < shape->hull->number_of_vertices; i++) {
+        const tb_vec3 p = tb_pose_point(&shape->pose, tb_v3_load(&shape->hull->vertices[3 * i]));
+        box.lower = tb_v3_min(box.lower, p);
+        box.upper = tb_v3_max(box.upper, p);
+    }
+    return box;
+}
+
+/* A box of a polytope with the radius of the ball around it. */
+TB_STATIC tb_box box_with_radius(tb_box box, const tb_posed_shape *shape)
+{
+    const tb_real r = tb_rolled_radius(shape);
+    if (!(r > 0)) return box;
+    const tb_vec3 thick = tb_v3(r, r, r);
+    box.lower = tb_v3_sub(box.lower, thick);
+    box.upper = tb_v3_add(box.upper, thick);
+    return box;
+}
+
 TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
 {
     const tb_real *m = shape->pose.rotation.m;
@@ -196,19 +242,7 @@ TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
         break;
     default: {
         tb_vec3 middle = tb_v3(0, 0, 0);
-        if (shape->type == TB_SHAPE_CONVEX && shape->hull->number_of_vertices >= TB_HULL_SCAN)
-            return box_by_climbs(shape);
-        if (shape->type == TB_SHAPE_CONVEX) {
-            box.lower = tb_v3(far, far, far);
-            box.upper = tb_v3(-far, -far, -far);
-            for (int32_t i = 0; i < shape->hull->number_of_vertices; i++) {
-                const tb_vec3 p =
-                    tb_pose_point(&shape->pose, tb_v3_load(&shape->hull->vertices[3 * i]));
-                box.lower = tb_v3_min(box.lower, p);
-                box.upper = tb_v3_max(box.upper, p);
-            }
-            return box;
-        }
+        if (shape->type == TB_SHAPE_CONVEX) return box_with_radius(box_of_hull(shape), shape);
         if (shape->type == TB_SHAPE_MESH) {
             const tb_vec3 lower = tb_v3_load(shape->mesh->lower);
             const tb_vec3 upper = tb_v3_load(shape->mesh->upper);
@@ -233,5 +267,6 @@ TB_EXTERN tb_box tb_shape_loose_box(const tb_posed_shape *shape, bool *tight)
 {
     *tight = shape->type != TB_SHAPE_CONVEX || shape->hull->cells == 0;
     if (*tight) return tb_shape_box(shape);
-    return box_of_box(&shape->pose, tb_v3_load(shape->hull->middle), tb_v3_load(shape->hull->half));
+    const tb_vec3 middle = tb_v3_load(shape->hull->middle), half = tb_v3_load(shape->hull->half);
+    return box_with_radius(box_of_box(&shape->pose, middle, half), shape);
 }

@@ -74,6 +74,8 @@ typedef struct tb_triangle_mesh {
     const tb_tree_node *nodes;
     const int32_t *tree_triangles;
     double lower[3], upper[3];
+    int32_t
+        hull; /* the mesh is closed and convex and collides as this hull of the model; -1: none */
 } tb_triangle_mesh;
 
 typedef enum tb_edge_kind {
@@ -443,6 +445,12 @@ tb_status tb_hull_build_within(const double *points, int32_t count, int32_t most
 tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_vertices,
                                  const int32_t *triangles, int32_t number_of_triangles,
                                  tb_arena *arena, tb_triangle_mesh *mesh, tb_error *error);
+
+/* *convex: whether the mesh is the whole surface of a convex polytope, facing outwards, to a millionth
+ * of its largest half extent and of its area (convex_mesh.c); then *hull is that polytope, from the
+ * arena. RESOURCE_EXHAUSTED. */
+tb_status tb_triangle_mesh_hull(const tb_triangle_mesh *mesh, tb_arena *arena, tb_hull *hull,
+                                bool *convex, tb_error *error);
 
 typedef struct tb_mass_properties {
     double volume, mass;

@@ -58,6 +58,7 @@ static void add_assets(tb_scene *scene, tb_handle body)
     mesh.number_of_vertices = 8;
     mesh.triangles = triangles;
     mesh.number_of_triangles = 12;
+    mesh.most_hull_vertices = 8; /* all; with a bound, the mesh collides as its triangles */
     TEST_OK(tb_scene_add_mesh(scene, &mesh, &asset, &error), &error);
     tb_shape_def shape = tb_shape_defaults();
     shape.body = body;

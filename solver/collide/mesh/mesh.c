@@ -111,10 +111,10 @@ TB_STATIC void join_frames(tb_mesh_job *j)
     }
 }
 
-/* Thickness around a mesh's triangles; other shapes have none beside their core's. */
+/* Thickness around a mesh's triangles or a polytope; other shapes have none beside their core's. */
 TB_STATIC tb_real radius_of(const tb_posed_shape *s)
 {
-    return s->type == TB_SHAPE_MESH ? s->size.x : 0;
+    return s->type == TB_SHAPE_MESH ? s->size.x : tb_rolled_radius(s);
 }
 
 TB_EXTERN void tb_mesh_begin(tb_mesh_task *task, const tb_posed_shape *a, const tb_posed_shape *b,

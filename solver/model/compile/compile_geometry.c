@@ -98,6 +98,25 @@ static tb_status build_hull(tb_compiler *c, geometry *g, int32_t asset, int32_t 
     return TB_OK;
 }
 
+/* The hull of a mesh that is closed and convex, shared with convex shapes of the asset. An asset whose
+ * hull leaves out vertices collides as its triangles. */
+static tb_status find_hull_of_mesh(tb_compiler *c, geometry *g, int32_t asset,
+                                   tb_triangle_mesh *mesh)
+{
+    tb_model *model = c->model;
+    tb_hull hull;
+    bool convex = false;
+    if (c->scene->meshes[asset].most_hull_vertices > 0) return TB_OK;
+    const tb_status status = tb_triangle_mesh_hull(mesh, &model->arena, &hull, &convex, c->error);
+    if (status != TB_OK || !convex) return status;
+    if (g->hull_of[asset] < 0) {
+        g->hulls[model->number_of_hulls] = hull;
+        g->hull_of[asset] = model->number_of_hulls++;
+    }
+    mesh->hull = g->hull_of[asset];
+    return TB_OK;
+}
+
 static tb_status build_mesh(tb_compiler *c, geometry *g, int32_t asset, int32_t *index)
 {
     const tb_mesh_def *def = &c->scene->meshes[asset];
@@ -111,7 +130,7 @@ static tb_status build_mesh(tb_compiler *c, geometry *g, int32_t asset, int32_t 
         return tb_fail_field(c->error, status, "triangles", "mesh '%.100s': %s", def->name,
                              why.message);
     *index = g->mesh_of[asset] = c->model->number_of_meshes++;
-    return TB_OK;
+    return find_hull_of_mesh(c, g, asset, &g->meshes[*index]);
 }
 
 static tb_status build_field(tb_compiler *c, geometry *g, int32_t asset, int32_t *index)

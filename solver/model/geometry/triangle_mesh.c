@@ -290,6 +290,7 @@ tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_verti
     mesh->adjacent = w.adjacent;
     mesh->normals = w.normals;
     mesh->edge_kind = w.kinds;
+    mesh->hull = -1;
     status = tb_mesh_tree_build(w.vertices, w.triangles, w.ids, sound, arena, mesh, error);
 done:
     tb_arena_destroy(&w.scratch);

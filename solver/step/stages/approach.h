@@ -9,7 +9,8 @@
 
 #include "collide/collide.h"
 
-/* A shape where its body is. */
+/* A shape where its body is. A mesh that is closed and convex is its hull, and the mesh's radius is in
+ * `size.x`. */
 TB_FN tb_posed_shape tb_shape_at(const tb_model *m, const tb_model_shape *shape,
                                  const tb_pose *body)
 {
@@ -22,6 +23,11 @@ TB_FN tb_posed_shape tb_shape_at(const tb_model *m, const tb_model_shape *shape,
     posed.pose = tb_pose_mul(body, &local);
     posed.hull = shape->type == TB_SHAPE_CONVEX ? &m->hulls[shape->asset] : NULL;
     posed.mesh = shape->type == TB_SHAPE_MESH ? &m->meshes[shape->asset] : NULL;
+    if (posed.mesh && posed.mesh->hull >= 0) {
+        posed.type = TB_SHAPE_CONVEX;
+        posed.hull = &m->hulls[posed.mesh->hull];
+        posed.mesh = NULL;
+    }
     posed.field = shape->type == TB_SHAPE_HEIGHT_FIELD ? &m->height_fields[shape->asset] : NULL;
     return posed;
 }

@@ -141,7 +141,7 @@ static inline tb_posed_shape shape_of(tb_shape_type type, double x, double y, do
     tb_posed_shape s;
     memset(&s, 0, sizeof s);
     s.type = type;
-    s.size = tb_v3(TB_R(x), TB_R(y), TB_R(z));
+    if (type != TB_SHAPE_CONVEX) s.size = tb_v3(TB_R(x), TB_R(y), TB_R(z));
     s.pose = tb_pose_identity();
     return s;
 }

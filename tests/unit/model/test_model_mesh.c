@@ -452,7 +452,142 @@ START_TEST(the_tree_holds_every_triangle_and_stays_shallow)
 }
 END_TEST
 
-TEST_MAIN(a_tetrahedron_has_its_exact_moments, a_torus_has_the_moments_of_a_torus,
+/* ---- meshes that are polytopes ---- */
+
+/* Adds a box to a mesh, outwards (1) or inwards (-1). */
+static void add_box(double *v, int32_t *points, int32_t *t, int32_t *triangles, double x, int side)
+{
+    static const double half[3] = {0.1, 0.2, 0.3};
+    int32_t own[36];
+    box_mesh(half, v + 3 * *points, own);
+    for (int i = 0; i < 8; i++) v[3 * (*points + i)] += x;
+    for (int i = 0; i < 36; i++)
+        t[3 * *triangles + i] = own[side > 0 || i % 3 == 0 ? i : i + 3 - 2 * (i % 3)] + *points;
+    *points += 8;
+    *triangles += 12;
+}
+
+static bool is_polytope(const double *v, int32_t points, const int32_t *t, int32_t triangles)
+{
+    tb_arena arena;
+    tb_error error = {0};
+    tb_triangle_mesh mesh;
+    tb_hull hull;
+    bool convex = false;
+    tb_arena_init(&arena, 0);
+    TEST_OK(tb_triangle_mesh_build(v, points, t, triangles, &arena, &mesh, &error), &error);
+    TEST_OK(tb_triangle_mesh_hull(&mesh, &arena, &hull, &convex, &error), &error);
+    if (convex) ck_assert_int_le(hull.number_of_vertices, points);
+    tb_arena_destroy(&arena);
+    return convex;
+}
+
+START_TEST(closed_convex_meshes_are_polytopes)
+{
+    double v[3 * 32];
+    int32_t t[3 * 64], points = 0, triangles = 0;
+    add_box(v, &points, t, &triangles, 0, 1);
+    ck_assert(is_polytope(v, 8, t, 12));
+    ck_assert_msg(!is_polytope(v, 8, t, 11), "an open mesh");
+    add_box(v, &points, t, &triangles, 1, 1);
+    ck_assert_msg(!is_polytope(v, 16, t, 24), "two boxes apart");
+    for (int i = 8; i < 16; i++) v[3 * i] = v[3 * (i - 8)];
+    ck_assert_msg(!is_polytope(v, 16, t, 24), "the same box twice");
+    for (int i = 24; i < 48; i++) v[i] *= 0.5;
+    ck_assert_msg(!is_polytope(v, 16, t, 24), "a box in a box");
+    points = triangles = 0;
+    add_box(v, &points, t, &triangles, 0, -1);
+    ck_assert_msg(!is_polytope(v, 8, t, 12), "a room");
+    static const double flat[12] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0};
+    static const int32_t sheet[12] = {0, 1, 2, 1, 3, 2, 0, 2, 1, 1, 2, 3};
+    ck_assert_msg(!is_polytope(flat, 4, sheet, 4), "a sheet with two sides");
+
+    /* a pyramid of four triangles on a side: the apex in the plane, out of it, into it */
+    for (int i = 0; i < 3; i++) {
+        points = triangles = 0;
+        add_box(v, &points, t, &triangles, 0, 1);
+        const double apex[3] = {0, 0, 0.3 + 0.05 * (i == 1) - 0.01 * (i == 2)};
+        static const int32_t side[12] = {4, 5, 8, 5, 7, 8, 7, 6, 8, 6, 4, 8};
+        memcpy(v + 24, apex, sizeof apex);
+        memcpy(t + 30, side, sizeof side);
+        ck_assert_msg(is_polytope(v, 9, t, 14) == (i < 2), "apex %d", i);
+    }
+}
+END_TEST
+
+/* A box of triangles, with the radius of a ball around it, over a plane and a fixed ball. */
+static tb_model *falling_box(tb_shape_type type, double radius)
+{
+    static const double half[3] = {0.1, 0.2, 0.15};
+    tb_scene *scene = new_scene();
+    tb_error error = {0};
+    double v[24];
+    int32_t t[36];
+    tb_mesh_def mesh = tb_mesh_defaults();
+    tb_shape_def plane = tb_shape_defaults(), shape = tb_shape_defaults();
+    tb_body_def body = tb_body_defaults();
+    tb_joint_def joint = tb_joint_defaults();
+    box_mesh(half, v, t);
+    mesh.vertices = v, mesh.number_of_vertices = 8;
+    mesh.triangles = t, mesh.number_of_triangles = 12;
+    plane.type = TB_SHAPE_PLANE;
+    TEST_OK(tb_scene_add_shape(scene, &plane, NULL, &error), &error);
+    plane.type = TB_SHAPE_SPHERE;
+    plane.size[0] = 0.05;
+    plane.position[0] = 0.08;
+    TEST_OK(tb_scene_add_shape(scene, &plane, NULL, &error), &error);
+    TEST_OK(tb_scene_add_mesh(scene, &mesh, &shape.asset, &error), &error);
+    body.position[2] = 0.4;
+    TEST_OK(tb_scene_add_body(scene, &body, &shape.body, &error), &error);
+    joint.type = TB_JOINT_FREE;
+    joint.body = shape.body;
+    TEST_OK(tb_scene_add_joint(scene, &joint, NULL, &error), &error);
+    shape.type = type;
+    shape.size[0] = radius;
+    TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+    tb_model *model = NULL;
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+/* The pose of the box after `steps`. */
+static void fall(const tb_model *model, int steps, double q[7], double *penetration)
+{
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper;
+    tb_state *state;
+    tb_certificate certificate;
+    tb_error error = {0};
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    TEST_OK(tb_step(stepper, state, steps, &certificate, &error), &error);
+    ck_assert_int_eq(certificate.status, TB_OK);
+    memcpy(q, tb_state_q(state), 7 * sizeof *q);
+    *penetration = certificate.penetration;
+    tb_state_destroy(state);
+    tb_stepper_destroy(stepper);
+}
+
+START_TEST(a_convex_mesh_falls_as_its_hull)
+{
+    double q[3][7], penetration[3];
+    tb_model *models[3] = {falling_box(TB_SHAPE_MESH, 0), falling_box(TB_SHAPE_CONVEX, 0),
+                           falling_box(TB_SHAPE_MESH, 0.02)};
+    ck_assert_int_eq(models[0]->meshes[0].hull, 0);
+    ck_assert(tb_model_has_meshes(models[0]) && !tb_model_has_meshes(models[1]));
+    for (int i = 0; i < 3; i++) fall(models[i], 300, q[i], &penetration[i]);
+    for (int k = 0; k < 7; k++) TEST_NEAR(q[0][k], q[1][k], 0);
+    ck_assert_msg(q[0][2] > 0.1 && q[0][2] < 0.2, "%g", q[0][2]);
+    /* the ball rolled over the box keeps it 20 mm from plane and ball */
+    ck_assert_msg(q[2][2] > q[0][2] + 0.015, "%g over %g", q[2][2], q[0][2]);
+    ck_assert_msg(penetration[2] < 1e-3, "%g", penetration[2]);
+    for (int i = 0; i < 3; i++) tb_model_destroy(models[i]);
+}
+END_TEST
+
+TEST_MAIN(closed_convex_meshes_are_polytopes, a_convex_mesh_falls_as_its_hull,
+          a_tetrahedron_has_its_exact_moments, a_torus_has_the_moments_of_a_torus,
           all_kinds_of_mesh_inertia_agree_on_a_box, a_mesh_turned_inside_out_has_no_mass,
           a_sampled_box_has_six_faces, prisms_tiny_and_huge_keep_their_faces,
           points_without_a_hull_are_refused, a_soup_of_triangles_becomes_a_box_with_neighbours,

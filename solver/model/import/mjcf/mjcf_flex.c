@@ -1,6 +1,8 @@
 /* MJCF flexcomps that are rigid: a surface on the parent body, its triangles rolled by a ball.
  *
- * All points of a rigid flex lie in its body, to which it adds no mass: it becomes a mesh with a radius. Soft ones are refused: there are no deformable bodies. */
+ * All points of a rigid flex lie in its body, to which it adds no mass: it becomes a mesh with a radius. A
+ * flex has no outer side, a mesh has: a closed surface is turned outwards. Soft ones are refused: there are
+ * no deformable bodies. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +105,34 @@ static tb_status read_contact(mjcf *m, const xmlNode *node, tb_shape_def *def)
     return mjcf_surface(m, source, condim, friction[0], friction[1], friction[2], &def->surface);
 }
 
+/* Sum of the vectors of area over the sum of areas, below which a surface counts as closed. */
+#define CLOSED_SURFACE 1e-9
+
+/* Turns a closed surface outwards if it encloses a negative volume. */
+static void turn_outwards(const tb_mesh_data *data)
+{
+    double volume = 0, size = 0;
+    tb_vec3 sum = tb_v3(0, 0, 0);
+    const tb_vec3 origin = tb_v3_load(data->vertices);
+    for (int32_t t = 0; t < data->number_of_triangles; t++) {
+        const int32_t *v = data->triangles + 3 * (size_t)t;
+        const tb_vec3 a = tb_v3_sub(tb_v3_load(data->vertices + 3 * (size_t)v[0]), origin);
+        const tb_vec3 b = tb_v3_sub(tb_v3_load(data->vertices + 3 * (size_t)v[1]), origin);
+        const tb_vec3 c = tb_v3_sub(tb_v3_load(data->vertices + 3 * (size_t)v[2]), origin);
+        const tb_vec3 area = tb_v3_cross(tb_v3_sub(b, a), tb_v3_sub(c, a));
+        sum = tb_v3_add(sum, area);
+        size += tb_v3_length(area);
+        volume += tb_v3_dot(a, tb_v3_cross(b, c));
+    }
+    if (volume >= 0 || tb_v3_length(sum) > CLOSED_SURFACE * size) return;
+    for (int32_t t = 0; t < data->number_of_triangles; t++) {
+        int32_t *v = data->triangles + 3 * (size_t)t;
+        const int32_t second = v[1];
+        v[1] = v[2];
+        v[2] = second;
+    }
+}
+
 /* Adds the surface as an asset of the scene, scaled in its own frame. */
 static tb_status add_surface(mjcf *m, const xmlNode *node, tb_handle *asset)
 {
@@ -117,6 +147,7 @@ static tb_status add_surface(mjcf *m, const xmlNode *node, tb_handle *asset)
     tb_status status = parse_surface(m, node, &data);
     for (int32_t i = 0; status == TB_OK && i < 3 * data.number_of_vertices; i++)
         data.vertices[i] *= scale[i % 3];
+    if (status == TB_OK && data.number_of_vertices > 0) turn_outwards(&data);
     tb_mesh_def def = tb_mesh_defaults();
     def.vertices = data.vertices;
     def.number_of_vertices = data.number_of_vertices;
