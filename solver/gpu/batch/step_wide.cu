@@ -9,6 +9,31 @@
 
 #include "gpu/batch/wide/wide_step.h"
 
+/* The stage of a world whose solve is paused; no other kernel takes the world. */
+enum { STAGE_PAUSED = STAGE_ENDED + 1 };
+
+/* Room of a paused solve at the end of a world's memory, and bytes that a solve takes from its arena at
+ * most. */
+enum {
+    PAUSE_BYTES =
+        (sizeof(wide_pause) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT,
+    SOLVE_BYTES = 16384
+};
+
+TB_STATIC wide_pause *pause_of(const tb_gpu_launch *launch, saved_step *saved)
+{
+    return (wide_pause *)((unsigned char *)saved +
+                          launch->arena_size / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT -
+                          PAUSE_BYTES);
+}
+
+/* Solves pause where launches overlap, so that another launch follows. */
+TB_STATIC bool may_pause(const tb_gpu_launch *launch, size_t used)
+{
+    return launch->overlap > 0 &&
+           SAVED_STEP_BYTES + used + SOLVE_BYTES + PAUSE_BYTES <= launch->arena_size;
+}
+
 TB_STATIC void solve_wide(const tb_gpu_launch *launch, int32_t slot)
 {
     saved_step *saved = saved_step_of(launch, slot);
@@ -16,14 +41,20 @@ TB_STATIC void solve_wide(const tb_gpu_launch *launch, int32_t slot)
     size_t bytes;
     wide_memory *memory = (wide_memory *)tb_team_fast(&bytes);
     TB_STAGES_BEGIN();
-    if (!is_before_part(saved, TB_GPU_KERNEL_SOLVE)) return;
+    const bool resumes = is_before_part(saved, STAGE_PAUSED);
+    if (!resumes && !is_before_part(saved, TB_GPU_KERNEL_SOLVE)) return;
     load_step(launch, saved, shared);
-    const wide_outcome outcome = wide_step_solve(&shared->stepping, memory);
+    const bool pauses = may_pause(launch, shared->workspace.arena.used);
+    const wide_slice slice = {pause_of(launch, saved), resumes, pauses ? (int32_t)WIDE_SLICE : 0};
+    const wide_outcome outcome = wide_step_solve(&shared->stepping, memory, &slice);
     TB_STAGE_DONE(TB_STAGE_SOLVE);
-    if (outcome == WIDE_LEFT) return; /* the saved step is as it was */
+    if (outcome == WIDE_LEFT && !resumes) return; /* the saved step is as it was */
     save_step(saved, shared);
     tb_team_sync();
-    if (TB_LEADER && outcome == WIDE_DONE) saved->stage = TB_GPU_KERNEL_END;
+    if (!TB_LEADER) return;
+    saved->stage = outcome == WIDE_DONE    ? (int32_t)TB_GPU_KERNEL_END
+                   : outcome == WIDE_BEGUN ? (int32_t)STAGE_PAUSED
+                                           : (int32_t)TB_GPU_KERNEL_SOLVE;
 }
 
 /* Blocks that find room on a processor by their shared memory. */

@@ -170,6 +170,19 @@ static cudaError_t join_groups(const tb_gpu_launch *whole, int32_t own_streams,
     return result;
 }
 
+/* Ends the steps whose solves the last launches have left: paused ones of wide worlds, which pause no
+ * more now, then what those leave to the general solvers. */
+static cudaError_t end_steps(const tb_gpu_launch *whole, start_function *const *parts,
+                             cudaStream_t stream)
+{
+    tb_gpu_launch last = *whole;
+    last.overlap = 0;
+    last.kinds = NULL;
+    cudaError_t result = whole->wide ? parts[WIDE](&last, stream) : cudaSuccess;
+    if (whole->wide && result == cudaSuccess) result = parts[TB_GPU_KERNEL_SOLVE](&last, stream);
+    return result == cudaSuccess ? parts[TB_GPU_KERNEL_END](&last, stream) : result;
+}
+
 /* A group's steps come one after the other, its solves each on the next of its streams. */
 static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function *const *parts,
                                      const tb_gpu_side_streams *side_streams, cudaStream_t stream)
@@ -195,7 +208,7 @@ static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function 
     /* the last of the solves, and the steps that they belong to */
     if (result == cudaSuccess)
         result = beyond_first(join_groups(whole, own_streams, side_streams, stream), true);
-    if (result == cudaSuccess) result = beyond_first(parts[TB_GPU_KERNEL_END](whole, stream), true);
+    if (result == cudaSuccess) result = beyond_first(end_steps(whole, parts, stream), true);
     /* after a failure no caller waits for started kernels, and their memory is used again */
     if (result != cudaSuccess) tb_gpu_side_streams_wait(side_streams);
     return result;

@@ -28,10 +28,18 @@ tb_status device_world_step(device_job *job, tb_certificate *certificate);
 #define team_world_step TB_SYMBOL(team_world_step)
 tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certificate);
 
-/* The same by a warp, whose solve is that of wide worlds (gpu/batch/step_wide.cu) where it takes the step.
- * *left: it has left the solve to the general solvers; *recovers: the positions recover after it. */
+/* How the solve of a wide world went. */
+typedef struct wide_told {
+    bool left;      /* to the general solvers */
+    bool recovers;  /* the positions recover after it */
+    int32_t pauses; /* how often it paused */
+} wide_told;
+
+/* The same by a warp, whose solve is that of wide worlds (gpu/batch/step_wide.cu) where it takes the step, and
+ * pauses after `slice` steps and sweeps; 0: it does not pause. */
 #define wide_world_step TB_SYMBOL(wide_world_step)
-tb_status wide_world_step(device_job *job, bool *left, bool *recovers, tb_certificate *certificate);
+tb_status wide_world_step(device_job *job, int32_t slice, wide_told *told,
+                          tb_certificate *certificate);
 
 /* The same by the kernel of small worlds, a warp a world: see warp_world.cc. UNSUPPORTED: it leaves the
  * step to the general kernel. */

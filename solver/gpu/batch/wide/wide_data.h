@@ -69,6 +69,7 @@ typedef struct wide_solve {
     bool has_fine; /* answers keep the rounding of their impulses */
     double tolerance;
     double inverse_norm; /* of c */
+    int32_t most;        /* steps and sweeps, beyond which the solve pauses between two rounds */
     wide_progress now;
 } wide_solve;
 
@@ -79,6 +80,20 @@ typedef struct wide_solve {
 #define WIDE_FN static inline
 #define WIDE_FULL
 #endif
+
+/* Tells the compiler on a card that a pointer leads to shared memory, whose instructions are shorter
+ * than those for any address. */
+#ifdef __CUDA_ARCH__
+#define WIDE_IS_SHARED(pointer) __builtin_assume(__isShared(pointer))
+#else
+#define WIDE_IS_SHARED(pointer) ((void)0)
+#endif
+
+TB_FN wide_memory *wide_memory_of(const wide_solve *w)
+{
+    WIDE_IS_SHARED(w->m);
+    return w->m;
+}
 
 /* ---- items ---- */
 
@@ -159,9 +174,10 @@ TB_STATIC bool wide_fits(const tb_problem *problem)
 }
 
 /* The items of a block, from `item` on, their quads from `quad` on. */
-TB_STATIC void wide_put_items(wide_memory *m, const tb_block *block, int32_t b, uint32_t groups,
-                              int32_t item, int32_t quad)
+TB_STATIC void wide_put_items(const wide_solve *w, const tb_block *block, int32_t b,
+                              uint32_t groups, int32_t item, int32_t quad)
 {
+    wide_memory *m = wide_memory_of(w);
     const int32_t items = wide_items_of(block), rows = block->rows / items;
     const bool is_free = block->law == TB_LAW_BILATERAL, is_box = block->law == TB_LAW_BOX;
     TB_ROLLED
@@ -184,7 +200,7 @@ TB_STATIC void wide_put_items(wide_memory *m, const tb_block *block, int32_t b, 
 /* One row of Y: zero, then its numbers run by run. */
 TB_STATIC void wide_put_row(const wide_solve *w, int32_t row)
 {
-    wide_memory *m = w->m;
+    wide_memory *m = wide_memory_of(w);
     const tb_block *block = &w->problem->blocks[m->block_of[row]];
     const int32_t item = m->item_of[row];
     const uint32_t columns = m->columns[item];
@@ -206,8 +222,9 @@ TB_STATIC void wide_put_row(const wide_solve *w, int32_t row)
 }
 
 /* The mean of G's diagonal of an item. */
-TB_STATIC tb_real wide_weight_of(const wide_memory *m, int32_t item)
+TB_STATIC tb_real wide_weight_of(const wide_solve *w, int32_t item)
 {
+    const wide_memory *m = wide_memory_of(w);
     const int32_t rows = m->rows[item], first = wide_quad(m->columns[item], 0);
     tb_real sum = 0;
     TB_ROLLED
@@ -222,7 +239,7 @@ TB_STATIC tb_real wide_weight_of(const wide_memory *m, int32_t item)
 TB_STATIC void wide_load(wide_solve *w, const tb_real *lambda, const tb_real *fine)
 {
     const tb_problem *problem = w->problem;
-    wide_memory *m = w->m;
+    wide_memory *m = wide_memory_of(w);
     int32_t items = 0, quads = 0;
     TB_ROLLED
     for (int32_t base = 0; base < problem->number_of_blocks; base += tb_team_lanes()) {
@@ -236,7 +253,7 @@ TB_STATIC void wide_load(wide_solve *w, const tb_real *lambda, const tb_real *fi
             quads + tb_team_before(is ? block->rows * tb_count_bits(groups) : 0, &wider);
         items += more;
         quads += wider;
-        if (is) wide_put_items(m, block, b, groups, item, quad);
+        if (is) wide_put_items(w, block, b, groups, item, quad);
     }
     w->items = items;
     w->rows = problem->number_of_rows;
@@ -250,7 +267,7 @@ TB_STATIC void wide_load(wide_solve *w, const tb_real *lambda, const tb_real *fi
     }
     TB_EACH (dof, WIDE_MOST_DOFS) m->s[dof] = 0;
     tb_team_sync();
-    TB_EACH (i, items) m->weight[i] = wide_weight_of(m, i);
+    TB_EACH (i, items) m->weight[i] = wide_weight_of(w, i);
     tb_team_sync();
 }
 

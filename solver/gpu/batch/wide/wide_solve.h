@@ -23,8 +23,8 @@
 #ifndef TB_GPU_WIDE_SOLVE_H
 #define TB_GPU_WIDE_SOLVE_H
 
+#include "gpu/batch/wide/wide_sweep.h"
 #include "gpu/batch/wide/wide_system.h"
-#include "solve/newton/law_slope.h"
 
 /* As in solve/newton/newton.c. */
 static const tb_real WIDE_FIRST_EPSILON = TB_R(0.1);
@@ -50,347 +50,6 @@ static const double WIDE_STALLED = 0.3, WIDE_FAR_WAY = 1e3, WIDE_SAME = 1.1;
 enum { WIDE_EXTENSIONS = 20 };
 enum { WIDE_FAILURES = 2 /* in a row, before sweeps */ };
 
-/* ---- one item ---- */
-
-/* An item's numbers in a lane; rows that it has not are zero. */
-typedef struct wide_own {
-    double lambda[WIDE_ROWS], x[WIDE_ROWS];
-    int32_t row, rows; /* WIDE_ROWS: its law is that of spin */
-    tb_real mu;
-    double lower, upper;
-} wide_own;
-
-WIDE_FN wide_own wide_item_of(const wide_memory *m, int32_t item)
-{
-    return TB_VALUE(wide_own){.row = m->row[item],
-                              .rows = m->rows[item],
-                              .mu = m->mu[item],
-                              .lower = (double)m->lower[item],
-                              .upper = (double)m->upper[item]};
-}
-
-TB_FN tb_block wide_spin_law(const wide_own *o)
-{
-    return TB_VALUE(tb_block){.law = TB_LAW_SPIN, .rows = WIDE_ROWS, .mu = o->mu};
-}
-
-/* The square of the natural map of a contact with spin. */
-TB_CALLED double wide_natural_of_spin(const wide_own *o)
-{
-    const tb_block law = wide_spin_law(o);
-    return tb_block_natural(&law, o->lambda, o->x);
-}
-
-WIDE_FN double wide_square_of_natural(const wide_own *o)
-{
-    if (o->rows == WIDE_ROWS) {
-        const wide_own own = *o;
-        return wide_natural_of_spin(&own);
-    }
-    return warp_natural_of(o->lambda, o->x, (double)o->mu, o->lower, o->upper);
-}
-
-/* The nearest impulses to z of a contact with spin, in place, and the slope d. Numbers that the
- * projection in working precision has not moved keep their double. */
-TB_CALLED void wide_project_spin(const wide_own *o, double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
-{
-    const tb_block law = wide_spin_law(o);
-    tb_real from[WIDE_ROWS], at[WIDE_ROWS], lambda[WIDE_ROWS];
-    for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        from[r] = TB_R(z[r]);
-        lambda[r] = TB_R(o->lambda[r]);
-    }
-    (void)tb_law_slope(&law, from, lambda, at, d);
-    for (int32_t r = 0; r < WIDE_ROWS; r++)
-        if (at[r] != from[r]) z[r] = (double)at[r];
-}
-
-/* The nearest impulses to z of an item without spin, in place. Returns the factor of the tangents,
- * and in *inverse one over their length before. */
-WIDE_FN double wide_project_disk(const wide_own *o, double z[WIDE_ROWS], double *inverse)
-{
-    z[0] = fmin(fmax(z[0], o->lower), o->upper);
-    const double radius = (double)o->mu * z[0], length2 = z[1] * z[1] + z[2] * z[2];
-    *inverse = warp_inverse_root(length2);
-    const double f = length2 > radius * radius ? radius * *inverse : 1;
-    z[1] *= f;
-    z[2] *= f;
-    return f;
-}
-
-/* The same with the slope d of the projection, 3 x 3. */
-WIDE_FN void wide_project_with_slope(const wide_own *o, double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
-{
-    const bool inside = z[0] > o->lower && z[0] < o->upper;
-    double inverse;
-    const double t1 = z[1], t2 = z[2], f = wide_project_disk(o, z, &inverse);
-    for (int i = 1; i < 9; i++) d[i] = 0;
-    d[0] = inside ? TB_R(1) : TB_R(0);
-    const tb_real radius = o->mu * TB_R(z[0]);
-    if (!(radius > 0)) return;
-    d[4] = d[8] = TB_R(f);
-    if (!(f < 1)) return;
-    /* on the rim, with the iterate's own direction on the left while it lies within */
-    const tb_real n1 = TB_R(t1 * inverse), n2 = TB_R(t2 * inverse), over = 1 / radius;
-    tb_real a1 = TB_R(o->lambda[1]) * over, a2 = TB_R(o->lambda[2]) * over;
-    const tb_real extent = a1 * a1 + a2 * a2;
-    if (o->rows < 3 || !(extent <= TB_REAL_MAX)) {
-        a1 = n1;
-        a2 = n2;
-    } else if (extent > 1) {
-        const tb_real scale = tb_rsqrt(extent);
-        a1 *= scale;
-        a2 *= scale;
-    }
-    d[3] = o->mu * n1 * d[0];
-    d[6] = o->mu * n2 * d[0];
-    d[4] -= TB_R(f) * a1 * n1;
-    d[5] = -TB_R(f) * a1 * n2;
-    d[7] = -TB_R(f) * a2 * n1;
-    d[8] -= TB_R(f) * a2 * n2;
-}
-
-/* The nearest impulses of the item's law to z, in place. */
-WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
-{
-    if (o->rows == WIDE_ROWS) {
-        const wide_own own = *o;
-        double x[WIDE_ROWS];
-        tb_real d[WIDE_SLOPES];
-        for (int32_t r = 0; r < WIDE_ROWS; r++) x[r] = z[r];
-        wide_project_spin(&own, x, d);
-        for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = x[r];
-        return;
-    }
-    double inverse;
-    (void)wide_project_disk(o, z, &inverse);
-}
-
-/* ---- judging ---- */
-
-/* s = Y' lambda: a lane sums a dof over all items. */
-TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
-{
-    wide_memory *m = w->m;
-    tb_team_sync(); /* all have read the last s */
-    TB_EACH (dof, w->dofs) {
-        double sum = 0;
-        TB_UNROLLED
-        for (int32_t item = 0; item < w->items; item++) {
-            const uint32_t columns = m->columns[item];
-            if (!wide_has_group(columns, dof / WIDE_GROUP)) continue;
-            const int32_t row = m->row[item], rows = m->rows[item];
-            for (int32_t r = 0; r < WIDE_ROWS; r++)
-                if (r < rows) sum += lambda[row + r] * (double)wide_value(m, columns, r, dof);
-        }
-        m->s[dof] = sum;
-    }
-    tb_team_sync();
-}
-
-/* Velocities of an item from s. */
-TB_STATIC void wide_find_velocities(const wide_memory *m, int32_t item, wide_own *o)
-{
-    const uint32_t columns = m->columns[item];
-    const int32_t stride = tb_count_bits(wide_groups(columns));
-    const warp_quad *y = m->quads + wide_quad(columns, 0);
-    double x[WIDE_ROWS] = {0, 0, 0, 0};
-    TB_ROLLED
-    for (uint32_t left = wide_groups(columns); left != 0; left &= left - 1, y++) {
-        const double *s = m->s + WIDE_GROUP * tb_count_bits((left & (0 - left)) - 1);
-        WIDE_FULL
-        for (int32_t r = 0; r < WIDE_ROWS; r++) {
-            if (r >= o->rows) continue;
-            for (int32_t i = 0; i < WIDE_GROUP; i++) x[r] += (double)y[r * stride].v[i] * s[i];
-        }
-    }
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        o->x[r] = 0;
-        if (r < o->rows)
-            o->x[r] =
-                x[r] + (double)m->c[o->row + r] + (double)m->compliance[o->row + r] * o->lambda[r];
-    }
-}
-
-WIDE_FN void wide_take_rows(const wide_own *o, const double *from, double to[WIDE_ROWS])
-{
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++) to[r] = r < o->rows ? from[o->row + r] : 0;
-}
-
-WIDE_FN void wide_put_rows(const wide_own *o, const double from[WIDE_ROWS], double *to)
-{
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++)
-        if (r < o->rows) to[o->row + r] = from[r];
-}
-
-/* An impulse as a step keeps it. */
-TB_FN double wide_kept(const wide_solve *w, double lambda)
-{
-    const tb_real coarse = TB_R(lambda);
-    return w->has_fine ? (double)coarse + (double)TB_R(lambda - (double)coarse) : (double)coarse;
-}
-
-TB_STATIC double wide_root_of_sum(double own)
-{
-    const double sum = tb_team_total(own);
-    return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
-}
-
-/* Residual of some impulses, by the natural map of all items. */
-TB_STATIC double wide_residual_of(const wide_solve *w, const double *impulses)
-{
-    wide_memory *m = w->m;
-    double sum = 0;
-    wide_whiten(w, impulses);
-    TB_EACH (item, w->items) {
-        wide_own o = wide_item_of(m, item);
-        wide_take_rows(&o, impulses, o.lambda);
-        wide_find_velocities(m, item, &o);
-        sum += wide_square_of_natural(&o);
-    }
-    return wide_root_of_sum(sum) * w->inverse_norm;
-}
-
-/* Judges the iterate, brought into the laws' sets. */
-TB_CALLED void wide_judge(wide_solve *w)
-{
-    wide_memory *m = w->m;
-    TB_EACH (item, w->items) {
-        wide_own o = wide_item_of(m, item);
-        double z[WIDE_ROWS];
-        wide_take_rows(&o, m->lambda, z);
-        wide_take_rows(&o, m->lambda, o.lambda);
-        wide_project(&o, z);
-        WIDE_FULL
-        for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = wide_kept(w, z[r]);
-        wide_put_rows(&o, z, m->answer);
-    }
-    tb_team_sync();
-    w->now.residual = wide_residual_of(w, m->answer);
-}
-
-/* The answer as the iterate. */
-TB_STATIC void wide_take_answer(const wide_solve *w)
-{
-    TB_EACH (r, w->rows) w->m->lambda[r] = w->m->answer[r];
-    tb_team_sync();
-}
-
-/* ---- sweeps ---- */
-
-/* Numbers of an item that all its sweeps need, in the place of its K: 1 / G and G between the normal row
- * and the others, and in the place of the lack the rate along the others, by the trace of G there. */
-TB_STATIC void wide_prepare_sweeps(const wide_solve *w)
-{
-    wide_memory *m = w->m;
-    TB_EACH (item, w->items) {
-        const uint32_t columns = m->columns[item];
-        const int32_t row = m->row[item], rows = m->rows[item];
-        const int32_t stride = tb_count_bits(wide_groups(columns));
-        const warp_quad *y = m->quads + wide_quad(columns, 0);
-        tb_real g[WIDE_ROWS] = {0, 0, 0, 0}, trace = 0;
-        TB_ROLLED
-        for (int32_t q = 0; q < stride; q++) {
-            const warp_quad first = y[q];
-            WIDE_FULL
-            for (int32_t r = 0; r < WIDE_ROWS; r++) {
-                if (r >= rows) continue;
-                const warp_quad other = y[r * stride + q];
-                for (int32_t i = 0; i < WIDE_GROUP; i++) {
-                    g[r] += first.v[i] * other.v[i];
-                    if (r > 0) trace += other.v[i] * other.v[i];
-                }
-            }
-        }
-        tb_real *to = wide_slope(m, item);
-        const tb_real own = g[0] + m->compliance[row];
-        to[0] = own > 0 ? 1 / own : TB_R(0);
-        WIDE_FULL
-        for (int32_t r = 1; r < WIDE_ROWS; r++)
-            if (r < rows) to[r] = g[r];
-        m->lack[row] = trace > 0 ? 1 / trace : TB_R(0);
-    }
-    tb_team_sync();
-}
-
-/* Impulses of an item after friction's set, in place. */
-WIDE_FN void wide_sweep_friction(const wide_memory *m, int32_t item, int32_t rows,
-                                 tb_real x[WIDE_ROWS])
-{
-    const tb_real radius = m->mu[item] * x[0];
-    if (rows == WIDE_ROWS) {
-        tb_real own[3] = {x[1], x[2], x[3]};
-        tb_prox_ellipsoid(own, radius);
-        for (int32_t i = 0; i < 3; i++) x[1 + i] = own[i];
-        return;
-    }
-    const tb_real f = tb_prox_disk_factor(x[1] * x[1] + x[2] * x[2], radius);
-    x[1] *= f;
-    x[2] *= f;
-}
-
-/* One item: every lane knows its dofs' part of the rows. */
-TB_STATIC void wide_sweep_item(const wide_solve *w, int32_t item, tb_real s[2])
-{
-    wide_memory *m = w->m;
-    const uint32_t columns = m->columns[item];
-    const int32_t row = m->row[item], rows = m->rows[item], dof = tb_team_lane();
-    const bool wide = w->dofs > WIDE_LANES;
-    tb_real y[2][WIDE_ROWS], u[WIDE_ROWS], x[WIDE_ROWS], before[WIDE_ROWS];
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        const bool is = r < rows;
-        y[0][r] = is ? wide_value(m, columns, r, dof) : TB_R(0);
-        y[1][r] = is && wide ? wide_value(m, columns, r, dof + WIDE_LANES) : TB_R(0);
-        before[r] = is ? TB_R(m->answer[row + r]) : TB_R(0);
-        u[r] = y[0][r] * s[0] + y[1][r] * s[1];
-        for (int32_t step = WIDE_LANES / 2; is && step > 0; step /= 2)
-            u[r] += tb_team_take_real(u[r], tb_team_lane() ^ step);
-        u[r] += is ? m->c[row + r] + m->compliance[row + r] * before[r] : TB_R(0);
-    }
-    const tb_real *k = wide_slope(m, item);
-    const tb_real rate = m->lack[row];
-    x[0] = tb_clamp(before[0] - k[0] * u[0], m->lower[item], m->upper[item]);
-    WIDE_FULL
-    for (int32_t r = 1; r < WIDE_ROWS; r++) {
-        x[r] = 0;
-        if (r >= rows) continue;
-        const tb_real own = rate / (1 + rate * m->compliance[row + r]);
-        x[r] = before[r] - own * (u[r] + k[r] * (x[0] - before[0]));
-    }
-    if (rows > 1) wide_sweep_friction(m, item, rows, x);
-    tb_team_sync(); /* all have read the impulses */
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        s[0] += y[0][r] * (x[r] - before[r]);
-        s[1] += y[1][r] * (x[r] - before[r]);
-        if (TB_LEADER && r < rows) m->answer[row + r] = (double)x[r];
-    }
-    tb_team_sync();
-}
-
-/* A burst of sweeps from the answer that was judged last, which the iterate becomes. */
-TB_CALLED void wide_sweep(wide_solve *w, int32_t turns)
-{
-    wide_memory *m = w->m;
-    wide_prepare_sweeps(w);
-    const int32_t dof = tb_team_lane();
-    tb_real s[2] = {TB_R(m->s[dof]),
-                    dof + WIDE_LANES < w->dofs ? TB_R(m->s[dof + WIDE_LANES]) : TB_R(0)};
-    TB_ROLLED
-    for (int32_t turn = 0; turn < turns; turn++) {
-        TB_ROLLED
-        for (int32_t item = 0; item < w->items; item++) wide_sweep_item(w, item, s);
-    }
-    w->now.sweeps += turns;
-    wide_take_answer(w);
-    wide_judge(w);
-    wide_take_answer(w);
-}
-
 /* ---- Newton's step ---- */
 
 /* How a pass over the items comes to the point at which it looks. */
@@ -401,8 +60,9 @@ typedef enum wide_way {
 } wide_way;
 
 /* A step of the item's impulses and of its velocities from ds. */
-TB_STATIC void wide_expand(wide_memory *m, int32_t item, const wide_own *o)
+TB_STATIC void wide_expand(const wide_solve *w, int32_t item, const wide_own *o)
 {
+    wide_memory *m = wide_memory_of(w);
     const uint32_t columns = m->columns[item];
     const int32_t stride = tb_count_bits(wide_groups(columns));
     const warp_quad *y = m->quads + wide_quad(columns, 0);
@@ -436,16 +96,16 @@ TB_STATIC void wide_expand(wide_memory *m, int32_t item, const wide_own *o)
 /* The item at the point that it looks at. */
 TB_STATIC wide_own wide_go(const wide_solve *w, int32_t item, wide_way way, tb_real length)
 {
-    wide_memory *m = w->m;
+    wide_memory *m = wide_memory_of(w);
     wide_own o = wide_item_of(m, item);
     wide_take_rows(&o, m->lambda, o.lambda);
     if (way == WIDE_AT_START) {
-        wide_find_velocities(m, item, &o);
+        wide_find_velocities(w, item, &o);
         wide_put_rows(&o, o.x, m->x);
         wide_put_rows(&o, o.lambda, m->p);
         return o;
     }
-    if (way == WIDE_STEP) wide_expand(m, item, &o);
+    if (way == WIDE_STEP) wide_expand(w, item, &o);
     wide_take_rows(&o, m->x, o.x);
     WIDE_FULL
     for (int32_t r = 0; r < WIDE_ROWS; r++) {
@@ -459,7 +119,7 @@ TB_STATIC wide_own wide_go(const wide_solve *w, int32_t item, wide_way way, tb_r
 /* wide_linearize of a contact with spin. */
 TB_CALLED double wide_linearize_spin(const wide_solve *w, int32_t item, const wide_own *o)
 {
-    wide_memory *m = w->m;
+    wide_memory *m = wide_memory_of(w);
     const tb_real weight = w->now.epsilon * m->weight[item];
     const tb_real rho = weight > 0 ? 1 / weight : TB_R(0);
     tb_real d[WIDE_SLOPES], *k = wide_slope(m, item);
@@ -481,7 +141,7 @@ TB_CALLED double wide_linearize_spin(const wide_solve *w, int32_t item, const wi
  * velocity. */
 TB_STATIC double wide_linearize(const wide_solve *w, int32_t item, const wide_own *o)
 {
-    wide_memory *m = w->m;
+    wide_memory *m = wide_memory_of(w);
     const tb_real weight = w->now.epsilon * m->weight[item];
     const tb_real rho = weight > 0 ? 1 / weight : TB_R(0);
     tb_real d[WIDE_SLOPES], *k = wide_slope(m, item);
@@ -525,7 +185,7 @@ TB_CALLED double wide_look(const wide_solve *w, wide_way way, tb_real length, do
 /* Goes along the step, shortened until the merit falls; false: it does not. */
 TB_STATIC bool wide_search_line(wide_solve *w, double *merit)
 {
-    wide_memory *m = w->m;
+    wide_memory *m = wide_memory_of(w);
     tb_real length = 1;
     TB_ROLLED
     for (int k = 0; k < WIDE_SHORTENINGS; k++, length /= 2) {
@@ -555,7 +215,7 @@ typedef enum wide_end { WIDE_SOLVED, WIDE_CONTRACTED, WIDE_FAILED } wide_end;
 TB_STATIC wide_end wide_round(wide_solve *w, int32_t *steps)
 {
     double natural;
-    wide_whiten(w, w->m->lambda);
+    wide_whiten(w, wide_memory_of(w)->lambda);
     double merit = wide_look(w, WIDE_AT_START, 0, &natural);
     const double before = merit;
     tb_team_sync();
@@ -574,8 +234,9 @@ TB_STATIC wide_end wide_round(wide_solve *w, int32_t *steps)
 
 /* How far the way lambda - p of the last round goes on, in its own lengths, until an impulse reaches a
  * bound or its friction the rim. */
-TB_STATIC double wide_reach(const wide_memory *m, int32_t item)
+TB_STATIC double wide_reach(const wide_solve *w, int32_t item)
 {
+    const wide_memory *m = wide_memory_of(w);
     const wide_own o = wide_item_of(m, item);
     double at[WIDE_ROWS], d[WIDE_ROWS], reach = WIDE_FAR_WAY;
     wide_take_rows(&o, m->lambda, at);
@@ -599,9 +260,9 @@ TB_STATIC double wide_reach(const wide_memory *m, int32_t item)
  * the proximal weight. Taken back where the way changes velocities. */
 TB_CALLED bool wide_extend(const wide_solve *w)
 {
-    wide_memory *m = w->m;
+    wide_memory *m = wide_memory_of(w);
     double reach = WIDE_FAR_WAY;
-    TB_EACH (item, w->items) reach = fmin(reach, wide_reach(m, item));
+    TB_EACH (item, w->items) reach = fmin(reach, wide_reach(w, item));
     reach = -tb_team_largest(-reach);
     if (!(reach < WIDE_FAR_WAY)) return false;
     tb_team_sync();
@@ -650,18 +311,22 @@ TB_STATIC void wide_follow(wide_solve *w, wide_end end, int32_t steps)
     now->failures = 0;
 }
 
-/* Rounds from the iterate as it is to the tolerance; false: it was not reached. */
-TB_STATIC bool wide_iterate(wide_solve *w)
+/* How far the rounds of a solve have come. */
+typedef enum wide_state { WIDE_REACHED, WIDE_PAUSED, WIDE_GIVEN_UP } wide_state;
+
+/* Rounds from the iterate as it is to the tolerance. */
+TB_STATIC wide_state wide_iterate(wide_solve *w)
 {
     wide_progress *now = &w->now;
     int32_t steps;
     TB_ROLLED
     while (now->residual > w->tolerance && now->steps < WIDE_STEPS && now->sweeps < WIDE_SWEEPS) {
+        if (now->steps + now->sweeps >= w->most) return WIDE_PAUSED;
         const wide_end end = wide_round(w, &steps);
-        if (end == WIDE_SOLVED) return true;
+        if (end == WIDE_SOLVED) return WIDE_REACHED;
         wide_follow(w, end, steps);
     }
-    return now->residual <= w->tolerance;
+    return now->residual <= w->tolerance ? WIDE_REACHED : WIDE_GIVEN_UP;
 }
 
 /* Judges the start, and sweeps where that is cheaper or the start is far away. */

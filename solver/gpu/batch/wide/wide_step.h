@@ -21,11 +21,13 @@ TB_STATIC void wide_learn(const wide_solve *w, bool began_with_sweeps, tb_solve_
 {
     const double cost = WIDE_STEP_PRICE * w->now.steps + w->now.sweeps;
     if (cost == 0) return;
-    if (!began_with_sweeps || (w->now.steps > 0 && !(h->newton > 0))) {
+    if (!began_with_sweeps) {
         h->newton = learn(h->newton, cost);
         h->sweeps *= HISTORY_DECAY;
+        return;
     }
-    if (!began_with_sweeps) return;
+    /* steps that ended the solve tell that Newton from its start need not have cost more */
+    if (w->now.steps > 0 && !(h->newton > 0 && h->newton < cost)) h->newton = cost;
     h->sweeps = learn(h->sweeps, cost);
     h->newton *= HISTORY_DECAY;
 }
@@ -58,12 +60,12 @@ TB_STATIC void wide_judge_item(const wide_own *o, tb_residuals *worst)
 TB_STATIC void wide_put_solution(const wide_solve *s, tb_solution *solution)
 {
     const tb_problem *problem = s->problem;
-    const wide_memory *m = s->m;
+    const wide_memory *m = wide_memory_of(s);
     tb_residuals worst = {0};
     TB_EACH (item, s->items) {
         wide_own o = wide_item_of(m, item);
         wide_take_rows(&o, m->answer, o.lambda);
-        wide_find_velocities(m, item, &o);
+        wide_find_velocities(s, item, &o);
         wide_judge_item(&o, &worst);
         WIDE_FULL
         for (int32_t r = 0; r < WIDE_ROWS; r++) {
@@ -99,62 +101,135 @@ TB_STATIC double wide_c_squared(const tb_problem *problem)
 
 /* ---- the solve of a step ---- */
 
-/* UNSUPPORTED: the general solvers have to do it. */
-TB_STATIC tb_status wide_find_solution(tb_world *w, wide_memory *memory, tb_solution *solution)
+/* Steps and sweeps of a solve in one launch, where launches overlap: a solve that needs more goes on
+ * in the next launch, and other worlds do not wait for it. */
+enum { WIDE_SLICE = 24 };
+
+/* A paused solve. */
+typedef struct TB_ALIGNED(16) wide_pause {
+    wide_progress now;
+    tb_arena_mark mark; /* of the arena before the solve */
+    double lambda[WIDE_MOST_ROWS];
+} wide_pause;
+
+/* How far a step's solve is after wide_step_solve. */
+typedef enum wide_outcome {
+    WIDE_DONE,    /* all of it */
+    WIDE_LACKING, /* the step has its impulses; tb_step_solve adds the recovery of positions */
+    WIDE_BEGUN,   /* paused: the next launch goes on with it */
+    WIDE_LEFT     /* none of it, tb_step_solve makes it */
+} wide_outcome;
+
+/* A part of a solve. */
+typedef struct wide_slice {
+    wide_pause *pause; /* where a solve is kept that pauses, or has paused before */
+    bool resumes;      /* it is not the first part */
+    int32_t most;      /* steps and sweeps before it pauses; 0: it does not */
+} wide_slice;
+
+/* The start of a solve, or the iterate where it was paused. */
+TB_STATIC void wide_take_up(wide_solve *s, const tb_world *w, const wide_pause *pause,
+                            bool begins_with_sweeps)
 {
-    tb_problem problem = tb_world_problem(w);
-    tb_real *speeds;
-    if (!wide_is_asked_for(w) || !wide_fits(&problem)) return TB_UNSUPPORTED;
-    if (take_solution(w, &problem, solution, &speeds, NULL) != TB_OK) return TB_UNSUPPORTED;
-    if (problem.number_of_rows == 0) {
-        solve_nothing(&problem, solution);
-        return TB_OK;
+    wide_load(s, w->warm, w->fine);
+    if (!pause) {
+        wide_begin(s, begins_with_sweeps);
+        return;
     }
-    find_statuses(w, speeds);
-    problem.c_squared = wide_c_squared(&problem);
-    wide_solve s = {.problem = &problem,
+    s->now = pause->now;
+    TB_EACH (r, s->rows) wide_memory_of(s)->lambda[r] = pause->lambda[r];
+    tb_team_sync();
+}
+
+TB_STATIC void wide_put_down(const wide_solve *s, tb_arena_mark mark, wide_pause *pause)
+{
+    TB_EACH (r, s->rows) pause->lambda[r] = wide_memory_of(s)->lambda[r];
+    if (TB_LEADER) {
+        pause->now = s->now;
+        pause->mark = mark;
+    }
+    tb_team_sync();
+}
+
+/* Solves a problem whose solution has its arrays. */
+TB_STATIC wide_outcome wide_find_solution(tb_world *w, tb_problem *problem, wide_memory *memory,
+                                          const wide_slice *slice, tb_arena_mark mark,
+                                          tb_solution *solution)
+{
+    problem->c_squared = wide_c_squared(problem);
+    wide_solve s = {.problem = problem,
                     .m = memory,
                     .has_fine = solution->fine != NULL,
                     .tolerance = w->options->solve.tolerance,
-                    .inverse_norm = problem.c_squared > 0 ? 1 / sqrt(problem.c_squared) : 1};
+                    .inverse_norm = problem->c_squared > 0 ? 1 / sqrt(problem->c_squared) : 1,
+                    .most = INT32_MAX};
     tb_solve_history history;
     memcpy(&history, w->state->history, sizeof history);
     const bool begins_with_sweeps = wide_begins_with_sweeps(&history);
-    wide_load(&s, w->warm, w->fine);
-    wide_begin(&s, begins_with_sweeps);
-    if (!wide_iterate(&s)) return TB_UNSUPPORTED;
+    wide_take_up(&s, w, slice->resumes ? slice->pause : NULL, begins_with_sweeps);
+    if (slice->most > 0) s.most = (slice->resumes ? s.now.steps + s.now.sweeps : 0) + slice->most;
+    const wide_state state = wide_iterate(&s);
+    if (state == WIDE_GIVEN_UP) return WIDE_LEFT;
+    if (state == WIDE_PAUSED) {
+        wide_put_down(&s, mark, slice->pause);
+        return WIDE_BEGUN;
+    }
     wide_learn(&s, begins_with_sweeps, &history);
     if (TB_LEADER) {
         w->history = history;
         w->factor = NULL;
     }
     wide_put_solution(&s, solution);
-    return TB_OK;
+    return WIDE_DONE;
 }
 
-/* How far a step's solve is after wide_step_solve. */
-typedef enum wide_outcome {
-    WIDE_DONE,    /* all of it */
-    WIDE_LACKING, /* the step has its impulses; tb_step_solve adds the recovery of positions */
-    WIDE_LEFT     /* none of it, tb_step_solve makes it */
-} wide_outcome;
+/* Arrays of the solution of a new solve, and which statuses are known; false: the solve is not one of
+ * those that are taken. */
+TB_STATIC bool wide_begin_solution(tb_world *w, const tb_problem *problem, tb_solution *solution)
+{
+    tb_real *speeds;
+    if (!wide_is_asked_for(w) || !wide_fits(problem)) return false;
+    if (take_solution(w, problem, solution, &speeds, NULL) != TB_OK) return false;
+    if (problem->number_of_rows > 0) find_statuses(w, speeds);
+    return true;
+}
 
-TB_STATIC wide_outcome wide_step_solve(tb_stepping *stepping, wide_memory *memory)
+/* The solve of a step, from its start or from where it was paused. */
+TB_STATIC wide_outcome wide_step_solve(tb_stepping *stepping, wide_memory *memory,
+                                       const wide_slice *slice)
 {
     tb_world *w = &stepping->world;
-    const tb_arena_mark mark = tb_arena_get_mark(w->arena);
+    tb_problem problem = tb_world_problem(w);
+    tb_arena_mark mark = tb_arena_get_mark(w->arena);
     tb_solution solution;
+    wide_outcome outcome = WIDE_LEFT;
     memset(&solution, 0, sizeof solution);
     fetch_problem(w);
-    if (wide_find_solution(w, memory, &solution) != TB_OK) {
+    if (slice->resumes) {
+        solution = stepping->solution;
+        mark = slice->pause->mark;
+        tb_team_sync();
+    }
+    if (slice->resumes || wide_begin_solution(w, &problem, &solution)) {
+        if (problem.number_of_rows > 0) {
+            outcome = wide_find_solution(w, &problem, memory, slice, mark, &solution);
+        } else {
+            solve_nothing(&problem, &solution);
+            outcome = WIDE_DONE;
+        }
+    }
+    if (outcome == WIDE_LEFT) {
+        tb_team_sync();
         tb_arena_return_to(w->arena, mark);
+        if (TB_LEADER) memset(&stepping->solution, 0, sizeof stepping->solution);
+        tb_team_sync();
         return WIDE_LEFT;
     }
-    const bool recovers = tb_world_asks_for_recovery(w, &solution);
+    const bool recovers = outcome == WIDE_DONE && tb_world_asks_for_recovery(w, &solution);
     tb_team_sync();
     if (TB_LEADER) stepping->solution = solution;
     tb_team_sync();
-    return recovers ? WIDE_LACKING : WIDE_DONE;
+    return recovers ? WIDE_LACKING : outcome;
 }
 
 #endif

@@ -11,140 +11,211 @@
 
 #include "gpu/batch/wide/wide_data.h"
 
-/* A row of the system: its numbers, its right side, its pivot's inverse. */
+/* A row of the system: its numbers by groups, its right side, its pivot's inverse. Groups have names,
+ * since the compiler leaves an array in memory whose loops it unrolls. */
 typedef struct wide_line {
-    tb_real h[WIDE_MOST_DOFS], g, inverse;
+    warp_quad h0, h1, h2, h3, h4, h5, h6, h7, h8;
+    warp_quad h9; /* zero, behind the last */
+    tb_real g, inverse;
 } wide_line;
 
-/* The numbers of an item of n rows that belong to the row of a dof: a = Y' K of it, and its part of the
+/* Each group and the next one. */
+#define WIDE_EACH_GROUP(X) X(0, 1) X(1, 2) X(2, 3) X(3, 4) X(4, 5) X(5, 6) X(6, 7) X(7, 8) X(8, 9)
+
+WIDE_FN warp_quad wide_no_numbers(void)
+{
+    return TB_VALUE(warp_quad){{0, 0, 0, 0}};
+}
+
+/* Number `j` of Y' K of an item of n rows, from the numbers y of a dof. */
+WIDE_FN tb_real wide_times_slope(const warp_quad *y, const tb_real *k, int32_t n, int32_t j)
+{
+    tb_real sum = y->v[0] * k[j];
+    if (n > 1) sum += y->v[1] * k[n + j];
+    if (n > 2) sum += y->v[2] * k[2 * n + j];
+    if (n > 3) sum += y->v[3] * k[3 * n + j];
+    return sum;
+}
+
+/* The numbers of an item of n rows that belong to the row of a dof: Y' K of it, and its part of the
  * right side. */
-WIDE_FN void wide_read_line(wide_memory *m, int32_t item, int32_t n, int32_t dof,
-                            tb_real a[WIDE_ROWS], wide_line *line)
+WIDE_FN warp_quad wide_read_line(wide_memory *m, int32_t item, int32_t n, int32_t dof,
+                                 wide_line *line)
 {
     const uint32_t columns = m->columns[item];
-    const int32_t row = m->row[item];
-    const tb_real *k = wide_slope(m, item);
-    WIDE_FULL
-    for (int32_t j = 0; j < n; j++) a[j] = 0;
-    WIDE_FULL
-    for (int32_t r = 0; r < n; r++) {
-        const tb_real y = wide_value(m, columns, r, dof);
-        line->g += y * m->lack[row + r];
-        WIDE_FULL
-        for (int32_t j = 0; j < n; j++) a[j] += y * k[r * n + j];
-    }
+    const tb_real *k = wide_slope(m, item), *lack = m->lack + m->row[item];
+    warp_quad a = wide_no_numbers(), y = wide_no_numbers();
+    y.v[0] = wide_value(m, columns, 0, dof);
+    line->g += y.v[0] * lack[0];
+    if (n > 1) y.v[1] = wide_value(m, columns, 1, dof), line->g += y.v[1] * lack[1];
+    if (n > 2) y.v[2] = wide_value(m, columns, 2, dof), line->g += y.v[2] * lack[2];
+    if (n > 3) y.v[3] = wide_value(m, columns, 3, dof), line->g += y.v[3] * lack[3];
+    a.v[0] = wide_times_slope(&y, k, n, 0);
+    if (n > 1) a.v[1] = wide_times_slope(&y, k, n, 1);
+    if (n > 2) a.v[2] = wide_times_slope(&y, k, n, 2);
+    if (n > 3) a.v[3] = wide_times_slope(&y, k, n, 3);
+    return a;
+}
+
+WIDE_FN void wide_add_scaled(tb_real factor, const warp_quad *y, warp_quad *h)
+{
+    h->v[0] += factor * y->v[0];
+    h->v[1] += factor * y->v[1];
+    h->v[2] += factor * y->v[2];
+    h->v[3] += factor * y->v[3];
+}
+
+/* A group's part of n rows, in one line or two. */
+WIDE_FN void wide_add_group(const warp_quad *quad, int32_t stride, int32_t n, const warp_quad *a,
+                            const warp_quad *b, warp_quad *h, warp_quad *second)
+{
+    const warp_quad y0 = quad[0], y1 = n > 1 ? quad[stride] : wide_no_numbers();
+    const warp_quad y2 = n > 2 ? quad[2 * stride] : wide_no_numbers();
+    const warp_quad y3 = n > 3 ? quad[3 * stride] : wide_no_numbers();
+    wide_add_scaled(a->v[0], &y0, h);
+    if (n > 1) wide_add_scaled(a->v[1], &y1, h);
+    if (n > 2) wide_add_scaled(a->v[2], &y2, h);
+    if (n > 3) wide_add_scaled(a->v[3], &y3, h);
+    if (!second) return;
+    wide_add_scaled(b->v[0], &y0, second);
+    if (n > 1) wide_add_scaled(b->v[1], &y1, second);
+    if (n > 2) wide_add_scaled(b->v[2], &y2, second);
+    if (n > 3) wide_add_scaled(b->v[3], &y3, second);
 }
 
 /* The part of an item of n rows in the lines: groups that none of its dofs lies in are left out. */
-WIDE_FN void wide_add_rows(wide_memory *m, int32_t item, int32_t n, int32_t lines, wide_line *line)
+WIDE_FN void wide_add_rows(wide_memory *m, int32_t item, int32_t n, wide_line *line,
+                           wide_line *second)
 {
     const uint32_t columns = m->columns[item];
     const warp_quad *quad = m->quads + wide_quad(columns, 0);
-    const int32_t stride = tb_count_bits(wide_groups(columns));
-    tb_real a[2][WIDE_ROWS];
-    WIDE_FULL
-    for (int32_t i = 0; i < lines; i++)
-        wide_read_line(m, item, n, tb_team_lane() + i * WIDE_LANES, a[i], &line[i]);
-    WIDE_FULL
-    for (int32_t g = 0; g < (lines > 1 ? WIDE_GROUPS : WIDE_GROUPS - 1); g++) {
-        if (!wide_has_group(columns, g)) continue;
-        WIDE_FULL
-        for (int32_t r = 0; r < n; r++) {
-            const warp_quad y = quad[r * stride];
-            WIDE_FULL
-            for (int32_t j = 0; j < lines * WIDE_GROUP; j++)
-                line[j / WIDE_GROUP].h[WIDE_GROUP * g + j % WIDE_GROUP] +=
-                    a[j / WIDE_GROUP][r] * y.v[j % WIDE_GROUP];
-        }
-        quad++;
-    }
+    const int32_t stride = tb_count_bits(wide_groups(columns)), dof = tb_team_lane();
+    const warp_quad a = wide_read_line(m, item, n, dof, line);
+    const warp_quad b =
+        second ? wide_read_line(m, item, n, dof + WIDE_LANES, second) : wide_no_numbers();
+#define ADD_GROUP(group, next)                                                                     \
+    if ((second || WIDE_GROUP * group < WIDE_LANES) && wide_has_group(columns, group))             \
+        wide_add_group(quad++, stride, n, &a, &b, &line->h##group,                                 \
+                       second ? &second->h##group : NULL);
+    WIDE_EACH_GROUP(ADD_GROUP)
+#undef ADD_GROUP
 }
 
-WIDE_FN void wide_add_item(wide_memory *m, int32_t item, int32_t lines, wide_line *line)
+WIDE_FN void wide_add_item(wide_memory *m, int32_t item, wide_line *line, wide_line *second)
 {
     switch (m->rows[item]) {
-    case 1: wide_add_rows(m, item, 1, lines, line); break;
-    case 2: wide_add_rows(m, item, 2, lines, line); break;
-    case 3: wide_add_rows(m, item, 3, lines, line); break;
-    default: wide_add_rows(m, item, 4, lines, line); break;
+    case 1: wide_add_rows(m, item, 1, line, second); break;
+    case 2: wide_add_rows(m, item, 2, line, second); break;
+    case 3: wide_add_rows(m, item, 3, line, second); break;
+    default: wide_add_rows(m, item, 4, line, second); break;
     }
 }
 
-/* One pivot: the row of dof k, of `width` numbers, is taken from all others. */
-WIDE_FN void wide_take_pivot(wide_memory *m, int32_t k, int32_t width, int32_t lines,
-                             wide_line *line)
+/* Writes the pivot's row, of `width` numbers. */
+WIDE_FN void wide_share_pivot(warp_quad *shared, int32_t width, const wide_line *line)
 {
-    warp_quad *shared = m->pivots[k & 1];
-    const int32_t owner = k % WIDE_LANES, own = k / WIDE_LANES;
-    WIDE_FULL
-    for (int32_t i = 0; i < lines; i++) {
-        if (tb_team_lane() != owner || own != i) continue;
-        WIDE_FULL
-        for (int32_t q = 0; q < width / WIDE_GROUP; q++)
-            shared[q] = TB_VALUE(warp_quad){{line[i].h[4 * q], line[i].h[4 * q + 1],
-                                             line[i].h[4 * q + 2], line[i].h[4 * q + 3]}};
-        shared[WIDE_GROUPS].v[0] = line[i].g;
-    }
-    tb_team_sync();
+#define SHARE_GROUP(group, next)                                                                   \
+    if (width > WIDE_GROUP * group) shared[group] = line->h##group;
+    WIDE_EACH_GROUP(SHARE_GROUP)
+#undef SHARE_GROUP
+    shared[WIDE_GROUPS].v[0] = line->g;
+}
+
+/* A group of a line less its part of the pivot's row, moved down by one place. */
+WIDE_FN void wide_move_group(tb_real factor, const warp_quad *y, const warp_quad *next_y,
+                             const warp_quad *next, warp_quad *h)
+{
+    h->v[0] = h->v[1] + factor * y->v[1];
+    h->v[1] = h->v[2] + factor * y->v[2];
+    h->v[2] = h->v[3] + factor * y->v[3];
+    h->v[3] = next->v[0] + factor * next_y->v[0];
+}
+
+/* Takes the pivot's row from a line, which is its own one or another. */
+WIDE_FN void wide_eliminate(const warp_quad *shared, int32_t width, bool is_own, wide_line *line)
+{
     warp_quad y = shared[0];
-    const tb_real inverse = 1 / y.v[0], g = shared[WIDE_GROUPS].v[0];
-    tb_real factor[2] = {0, 0};
-    WIDE_FULL
-    for (int32_t i = 0; i < lines; i++) {
-        const bool is = tb_team_lane() == owner && own == i;
-        factor[i] = is ? TB_R(0) : -line[i].h[0] * inverse;
-        if (is) line[i].inverse = inverse;
-        line[i].g += factor[i] * g;
+    const tb_real inverse = 1 / y.v[0];
+    const tb_real factor = is_own ? TB_R(0) : -line->h0.v[0] * inverse;
+    if (is_own) line->inverse = inverse;
+    line->g += factor * shared[WIDE_GROUPS].v[0];
+#define MOVE_GROUP(group, next)                                                                    \
+    if (width > WIDE_GROUP * group) {                                                              \
+        const warp_quad next_y = width > WIDE_GROUP * next ? shared[next] : wide_no_numbers();     \
+        wide_move_group(factor, &y, &next_y,                                                       \
+                        width > WIDE_GROUP * next ? &line->h##next : &line->h9, &line->h##group);  \
+        y = next_y;                                                                                \
     }
-    WIDE_FULL
-    for (int32_t j = 1; j < width; j++) {
-        if (j % WIDE_GROUP == 0) y = shared[j / WIDE_GROUP];
-        WIDE_FULL
-        for (int32_t i = 0; i < lines; i++)
-            line[i].h[j - 1] = line[i].h[j] + factor[i] * y.v[j % WIDE_GROUP];
-    }
-    WIDE_FULL
-    for (int32_t i = 0; i < lines; i++) line[i].h[width - 1] = 0;
+    WIDE_EACH_GROUP(MOVE_GROUP)
+#undef MOVE_GROUP
 }
 
-WIDE_FN void wide_solve_lines(const wide_solve *w, int32_t lines)
+/* The pivots of four dofs from *k on: the row of each, of `width` numbers, is taken from all others. */
+WIDE_FN void wide_take_pivots(wide_memory *m, int32_t dofs, int32_t width, wide_line *line,
+                              wide_line *second)
 {
-    wide_memory *m = w->m;
-    wide_line line[2];
-    WIDE_FULL
-    for (int32_t i = 0; i < lines; i++) {
-        line[i].g = 0;
-        line[i].inverse = 1;
-        WIDE_FULL
-        for (int32_t j = 0; j < WIDE_MOST_DOFS; j++)
-            line[i].h[j] = TB_R(tb_team_lane() + i * WIDE_LANES == j);
-    }
     TB_ROLLED
-    for (int32_t item = 0; item < w->items; item++) wide_add_item(m, item, lines, line);
-    const int32_t all = (w->dofs + WIDE_GROUP - 1) / WIDE_GROUP * WIDE_GROUP;
-    int32_t k = 0;
-    WIDE_FULL
-    for (int32_t width = lines > 1 ? WIDE_MOST_DOFS : WIDE_LANES; width > 0; width -= WIDE_GROUP) {
-        if (width > all) continue;
-        TB_ROLLED
-        for (int32_t i = 0; i < WIDE_GROUP; i++, k++) wide_take_pivot(m, k, width, lines, line);
+    for (int32_t k = dofs - width; k < dofs - width + WIDE_GROUP; k++) {
+        warp_quad *shared = m->pivots[k & 1];
+        const bool has = tb_team_lane() == k % WIDE_LANES;
+        const bool is_line = has && k < WIDE_LANES, is_second = has && k >= WIDE_LANES;
+        if (is_line) wide_share_pivot(shared, width, line);
+        if (second && is_second) wide_share_pivot(shared, width, second);
+        tb_team_sync();
+        wide_eliminate(shared, width, is_line, line);
+        if (second) wide_eliminate(shared, width, is_second, second);
     }
-    WIDE_FULL
-    for (int32_t i = 0; i < lines; i++) {
-        const int32_t dof = tb_team_lane() + i * WIDE_LANES;
-        if (dof < WIDE_MOST_DOFS)
-            m->right[dof / WIDE_GROUP].v[dof % WIDE_GROUP] = line[i].g * line[i].inverse;
-    }
+}
+
+WIDE_FN warp_quad wide_unit_group(int32_t dof, int32_t first)
+{
+    return TB_VALUE(warp_quad){{TB_R(dof == first), TB_R(dof == first + 1), TB_R(dof == first + 2),
+                                TB_R(dof == first + 3)}};
+}
+
+WIDE_FN void wide_clear_line(int32_t dof, wide_line *line)
+{
+    line->g = 0;
+    line->inverse = 1;
+    line->h9 = wide_no_numbers();
+#define CLEAR_GROUP(group, next) line->h##group = wide_unit_group(dof, WIDE_GROUP * group);
+    WIDE_EACH_GROUP(CLEAR_GROUP)
+#undef CLEAR_GROUP
+}
+
+WIDE_FN void wide_put_result(wide_memory *m, int32_t dof, const wide_line *line)
+{
+    if (dof < WIDE_MOST_DOFS)
+        m->right[dof / WIDE_GROUP].v[dof % WIDE_GROUP] = line->g * line->inverse;
+}
+
+/* With the rows of the dofs from 32 on in `second`, NULL where there are none. */
+WIDE_FN void wide_solve_lines(const wide_solve *w, wide_line *line, wide_line *second)
+{
+    wide_memory *m = wide_memory_of(w);
+    const int32_t dofs = (w->dofs + WIDE_GROUP - 1) / WIDE_GROUP * WIDE_GROUP;
+    wide_clear_line(tb_team_lane(), line);
+    if (second) wide_clear_line(tb_team_lane() + WIDE_LANES, second);
+    TB_ROLLED
+    for (int32_t item = 0; item < w->items; item++) wide_add_item(m, item, line, second);
+#define TAKE_PIVOTS(group, next)                                                                   \
+    if ((second || group > 0) && WIDE_MOST_DOFS - WIDE_GROUP * group <= dofs)                      \
+        wide_take_pivots(m, dofs, WIDE_MOST_DOFS - WIDE_GROUP * group, line, second);
+    WIDE_EACH_GROUP(TAKE_PIVOTS)
+#undef TAKE_PIVOTS
+    wide_put_result(m, tb_team_lane(), line);
+    if (second) wide_put_result(m, tb_team_lane() + WIDE_LANES, second);
     tb_team_sync();
 }
 
 /* ds from K and lack. */
 TB_CALLED void wide_solve_system(const wide_solve *w)
 {
+    wide_line line, second;
     if (w->dofs > WIDE_LANES)
-        wide_solve_lines(w, 2);
+        wide_solve_lines(w, &line, &second);
     else
-        wide_solve_lines(w, 1);
+        wide_solve_lines(w, &line, NULL);
 }
 
 #endif

@@ -1,0 +1,254 @@
+/* Items of a wide world's problem in the lanes of a warp: their laws' projections and natural maps, and
+ * the residual of impulses, in double. */
+#ifndef TB_GPU_WIDE_ITEM_H
+#define TB_GPU_WIDE_ITEM_H
+
+#include "gpu/batch/wide/wide_data.h"
+#include "solve/newton/law_slope.h"
+
+/* ---- one item ---- */
+
+/* An item's numbers in a lane; rows that it has not are zero. */
+typedef struct wide_own {
+    double lambda[WIDE_ROWS], x[WIDE_ROWS];
+    int32_t row, rows; /* WIDE_ROWS: its law is that of spin */
+    tb_real mu;
+    double lower, upper;
+} wide_own;
+
+WIDE_FN wide_own wide_item_of(const wide_memory *m, int32_t item)
+{
+    return TB_VALUE(wide_own){.row = m->row[item],
+                              .rows = m->rows[item],
+                              .mu = m->mu[item],
+                              .lower = (double)m->lower[item],
+                              .upper = (double)m->upper[item]};
+}
+
+TB_FN tb_block wide_spin_law(const wide_own *o)
+{
+    return TB_VALUE(tb_block){.law = TB_LAW_SPIN, .rows = WIDE_ROWS, .mu = o->mu};
+}
+
+/* The square of the natural map of a contact with spin. */
+TB_CALLED double wide_natural_of_spin(const wide_own *o)
+{
+    const tb_block law = wide_spin_law(o);
+    return tb_block_natural(&law, o->lambda, o->x);
+}
+
+WIDE_FN double wide_square_of_natural(const wide_own *o)
+{
+    if (o->rows == WIDE_ROWS) {
+        const wide_own own = *o;
+        return wide_natural_of_spin(&own);
+    }
+    return warp_natural_of(o->lambda, o->x, (double)o->mu, o->lower, o->upper);
+}
+
+/* The nearest impulses to z of a contact with spin, in place, and the slope d. Numbers that the
+ * projection in working precision has not moved keep their double. */
+TB_CALLED void wide_project_spin(const wide_own *o, double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
+{
+    const tb_block law = wide_spin_law(o);
+    tb_real from[WIDE_ROWS], at[WIDE_ROWS], lambda[WIDE_ROWS];
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        from[r] = TB_R(z[r]);
+        lambda[r] = TB_R(o->lambda[r]);
+    }
+    (void)tb_law_slope(&law, from, lambda, at, d);
+    for (int32_t r = 0; r < WIDE_ROWS; r++)
+        if (at[r] != from[r]) z[r] = (double)at[r];
+}
+
+/* The nearest impulses to z of an item without spin, in place. Returns the factor of the tangents,
+ * and in *inverse one over their length before. */
+WIDE_FN double wide_project_disk(const wide_own *o, double z[WIDE_ROWS], double *inverse)
+{
+    z[0] = fmin(fmax(z[0], o->lower), o->upper);
+    const double radius = (double)o->mu * z[0], length2 = z[1] * z[1] + z[2] * z[2];
+    *inverse = warp_inverse_root(length2);
+    const double f = length2 > radius * radius ? radius * *inverse : 1;
+    z[1] *= f;
+    z[2] *= f;
+    return f;
+}
+
+/* The same with the slope d of the projection, 3 x 3. */
+WIDE_FN void wide_project_with_slope(const wide_own *o, double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
+{
+    const bool inside = z[0] > o->lower && z[0] < o->upper;
+    double inverse;
+    const double t1 = z[1], t2 = z[2], f = wide_project_disk(o, z, &inverse);
+    for (int i = 1; i < 9; i++) d[i] = 0;
+    d[0] = inside ? TB_R(1) : TB_R(0);
+    const tb_real radius = o->mu * TB_R(z[0]);
+    if (!(radius > 0)) return;
+    d[4] = d[8] = TB_R(f);
+    if (!(f < 1)) return;
+    /* on the rim, with the iterate's own direction on the left while it lies within */
+    const tb_real n1 = TB_R(t1 * inverse), n2 = TB_R(t2 * inverse), over = 1 / radius;
+    tb_real a1 = TB_R(o->lambda[1]) * over, a2 = TB_R(o->lambda[2]) * over;
+    const tb_real extent = a1 * a1 + a2 * a2;
+    if (o->rows < 3 || !(extent <= TB_REAL_MAX)) {
+        a1 = n1;
+        a2 = n2;
+    } else if (extent > 1) {
+        const tb_real scale = tb_rsqrt(extent);
+        a1 *= scale;
+        a2 *= scale;
+    }
+    d[3] = o->mu * n1 * d[0];
+    d[6] = o->mu * n2 * d[0];
+    d[4] -= TB_R(f) * a1 * n1;
+    d[5] = -TB_R(f) * a1 * n2;
+    d[7] = -TB_R(f) * a2 * n1;
+    d[8] -= TB_R(f) * a2 * n2;
+}
+
+/* The nearest impulses of the item's law to z, in place. */
+WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
+{
+    if (o->rows == WIDE_ROWS) {
+        const wide_own own = *o;
+        double x[WIDE_ROWS];
+        tb_real d[WIDE_SLOPES];
+        for (int32_t r = 0; r < WIDE_ROWS; r++) x[r] = z[r];
+        wide_project_spin(&own, x, d);
+        for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = x[r];
+        return;
+    }
+    double inverse;
+    (void)wide_project_disk(o, z, &inverse);
+}
+
+/* ---- judging ---- */
+
+/* A dof of Y' lambda, summed over every `stride`-th item from `first` on. */
+TB_STATIC double wide_sum_dof(const wide_solve *w, const double *lambda, int32_t dof, int32_t first,
+                              int32_t stride)
+{
+    const wide_memory *m = wide_memory_of(w);
+    double sum = 0;
+    WIDE_IS_SHARED(lambda);
+    TB_UNROLLED
+    for (int32_t item = first; item < w->items; item += stride) {
+        const uint32_t columns = m->columns[item];
+        if (!wide_has_group(columns, dof / WIDE_GROUP)) continue;
+        const int32_t row = m->row[item], rows = m->rows[item];
+        for (int32_t r = 0; r < WIDE_ROWS; r++)
+            if (r < rows) sum += lambda[row + r] * (double)wide_value(m, columns, r, dof);
+    }
+    return sum;
+}
+
+/* s = Y' lambda: a lane sums a dof over all items, and some lanes each of the dofs from WIDE_LANES on. */
+TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
+{
+    wide_memory *m = wide_memory_of(w);
+    const int32_t lane = tb_team_lane();
+    tb_team_sync(); /* all have read the last s */
+    m->s[lane] = wide_sum_dof(w, lambda, lane, 0, 1);
+    if (w->dofs > WIDE_LANES) {
+        const int32_t dof = WIDE_LANES + lane % WIDE_GROUP;
+        double sum = wide_sum_dof(w, lambda, dof, lane / WIDE_GROUP, WIDE_LANES / WIDE_GROUP);
+        for (int32_t step = WIDE_GROUP; step < WIDE_LANES; step *= 2)
+            sum += tb_team_take_double(sum, lane ^ step);
+        if (lane < WIDE_GROUP) m->s[dof] = sum;
+    }
+    tb_team_sync();
+}
+
+/* Velocities of an item from s. */
+TB_STATIC void wide_find_velocities(const wide_solve *w, int32_t item, wide_own *o)
+{
+    const wide_memory *m = wide_memory_of(w);
+    const uint32_t columns = m->columns[item];
+    const int32_t stride = tb_count_bits(wide_groups(columns));
+    const warp_quad *y = m->quads + wide_quad(columns, 0);
+    double x[WIDE_ROWS] = {0, 0, 0, 0};
+    TB_ROLLED
+    for (uint32_t left = wide_groups(columns); left != 0; left &= left - 1, y++) {
+        const double *s = m->s + WIDE_GROUP * tb_count_bits((left & (0 - left)) - 1);
+        WIDE_FULL
+        for (int32_t r = 0; r < WIDE_ROWS; r++) {
+            if (r >= o->rows) continue;
+            for (int32_t i = 0; i < WIDE_GROUP; i++) x[r] += (double)y[r * stride].v[i] * s[i];
+        }
+    }
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        o->x[r] = 0;
+        if (r < o->rows)
+            o->x[r] =
+                x[r] + (double)m->c[o->row + r] + (double)m->compliance[o->row + r] * o->lambda[r];
+    }
+}
+
+WIDE_FN void wide_take_rows(const wide_own *o, const double *from, double to[WIDE_ROWS])
+{
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) to[r] = r < o->rows ? from[o->row + r] : 0;
+}
+
+WIDE_FN void wide_put_rows(const wide_own *o, const double from[WIDE_ROWS], double *to)
+{
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++)
+        if (r < o->rows) to[o->row + r] = from[r];
+}
+
+/* An impulse as a step keeps it. */
+TB_FN double wide_kept(const wide_solve *w, double lambda)
+{
+    const tb_real coarse = TB_R(lambda);
+    return w->has_fine ? (double)coarse + (double)TB_R(lambda - (double)coarse) : (double)coarse;
+}
+
+TB_STATIC double wide_root_of_sum(double own)
+{
+    const double sum = tb_team_total(own);
+    return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
+}
+
+/* Residual of some impulses, by the natural map of all items. */
+TB_STATIC double wide_residual_of(const wide_solve *w, const double *impulses)
+{
+    wide_memory *m = wide_memory_of(w);
+    double sum = 0;
+    wide_whiten(w, impulses);
+    TB_EACH (item, w->items) {
+        wide_own o = wide_item_of(m, item);
+        wide_take_rows(&o, impulses, o.lambda);
+        wide_find_velocities(w, item, &o);
+        sum += wide_square_of_natural(&o);
+    }
+    return wide_root_of_sum(sum) * w->inverse_norm;
+}
+
+/* Judges the iterate, brought into the laws' sets. */
+TB_CALLED void wide_judge(wide_solve *w)
+{
+    wide_memory *m = wide_memory_of(w);
+    TB_EACH (item, w->items) {
+        wide_own o = wide_item_of(m, item);
+        double z[WIDE_ROWS];
+        wide_take_rows(&o, m->lambda, z);
+        wide_take_rows(&o, m->lambda, o.lambda);
+        wide_project(&o, z);
+        WIDE_FULL
+        for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = wide_kept(w, z[r]);
+        wide_put_rows(&o, z, m->answer);
+    }
+    tb_team_sync();
+    w->now.residual = wide_residual_of(w, m->answer);
+}
+
+/* The answer as the iterate. */
+TB_STATIC void wide_take_answer(const wide_solve *w)
+{
+    TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = wide_memory_of(w)->answer[r];
+    tb_team_sync();
+}
+
+#endif
