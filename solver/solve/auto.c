@@ -8,14 +8,15 @@
  *     statuses            sweeps                Newton
  *     steps from the      runs of 10, 20, 40    rounds --- ok ---------------> done
  *     last statuses       ... sweeps  <-----------\  |
- *       |    \ fail          |     |               \ fails, not by rounding: sweeps to the end
- *       ok    `-----------> fail   ok ---------------------------------------> done
+ *       |    \ fail: path    |     |               \ fails, not by rounding: sweeps to the end
+ *       ok    `-- fails --> fail   ok ---------------------------------------> done
  *       |                    |
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
- * "Sets" in names are the statuses of all blocks. Where the history knows Newton's cost, Newton may
- * follow the first run of sweeps (newton_is_nearer).
+ * "Path": ten sweeps, then Newton along falling weights (newton_path.c), in a world of 25 to 64 dofs
+ * after steps that failed. "Sets" in names are the statuses of all blocks. Where the
+ * history knows Newton's cost, Newton may follow the first run of sweeps (newton_is_nearer).
  *
  * Without a history, a problem whose rows all give way by themselves (recovery of overlaps) tries
  * steps from the statuses first, or right after the first run of sweeps where the caller knows no
@@ -54,6 +55,7 @@ enum {
     RESERVED_PART = 4,            /* one in this many is reserved for Newton from the start */
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
     RESTART_PART = 2,             /* one in this many of those is for Newton from many starts */
+    PATH_ITERATIONS = 48,         /* of Newton's after steps from statuses that failed */
     LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
 };
 static const double NEWTON_SHARE = 0.75; /* of the iterations, at most */
@@ -95,6 +97,7 @@ typedef struct tb_choice {
     int32_t iterations, halvings;
     int32_t limit;       /* of the iterations of all runs */
     bool start_rejected; /* the start was judged and rejected */
+    bool apart;          /* as of tb_warm_start */
     tb_solve_work work;
 } tb_choice;
 
@@ -146,8 +149,10 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     const int32_t left = choice->limit - choice->iterations;
     options.maximum_iterations = iterations < left ? iterations : left;
     if (run != TB_RUN_SOR) auto_take_factor(choice);
-    tb_warm_start own = {
-        .scratch = choice->scratch, .history = choice->history, .factor = choice->factor};
+    tb_warm_start own = {.scratch = choice->scratch,
+                         .history = choice->history,
+                         .factor = choice->factor,
+                         .apart = choice->apart};
     if (!warm) {
         tb_team_sync();
         tb_team_copy(choice->start, solution->lambda, bytes);
@@ -397,6 +402,22 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
     return TB_OK;
 }
 
+/* After steps from the statuses that have failed: the first run of sweeps, which ends many of these
+ * solves for less than a step, then Newton along falling weights. Their cost counts as that of the
+ * steps. */
+TB_STATIC tb_status auto_follow_path(tb_choice *choice, bool *ended)
+{
+    if (choice->apart || !tb_newton_has_path(choice->problem)) return TB_OK;
+    tb_status status = auto_run(choice, TB_RUN_SOR, NULL, FIRST_RUN_SWEEPS, ended);
+    const bool swept = *ended;
+    if (status == TB_OK && !swept)
+        status = auto_run(choice, TB_RUN_NEWTON, NULL, PATH_ITERATIONS, ended);
+    if (status != TB_OK || !*ended || !choice->history) return status;
+    if (!swept) learn_of_newton(choice, TB_RUN_SETS);
+    learn_of_sets(choice, choice->cost / choice->history->price);
+    return TB_OK;
+}
+
 /* Accepts the start itself if it is at rest. */
 TB_STATIC tb_status auto_stand(tb_choice *choice, const tb_warm_start *warm, bool *ended)
 {
@@ -441,6 +462,8 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
         status = auto_run(choice, TB_RUN_SETS, warm, INT32_MAX, &ended);
         if (status == TB_OK && ended && choice->history)
             learn_of_sets(choice, (double)choice->work.linear_solves);
+        if (status != TB_OK || ended) return status;
+        status = auto_follow_path(choice, &ended);
         if (status != TB_OK || ended) return status;
     }
     status = auto_sweep(choice, from_sets ? NULL : warm, &ended);
@@ -510,7 +533,8 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
                         .factor = warm->factor,
                         .last_factor = warm->last_factor,
                         .best_residual = DBL_MAX,
-                        .limit = options->maximum_iterations};
+                        .limit = options->maximum_iterations,
+                        .apart = warm->apart};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);

@@ -249,6 +249,7 @@ TB_EXTERN void tb_islands_open(const tb_islands *s, int32_t i, tb_problem *probl
     warm->speeds = s->speeds ? s->speeds + own->first : NULL;
     warm->factor = NULL;
     warm->last_factor = NULL;
+    warm->apart = true;
 
     memset(solution, 0, sizeof *solution);
     solution->lambda = s->lambda + own->row;

@@ -53,6 +53,7 @@ typedef struct tb_warm_start {
     /* source of `factor`: the solver that first uses the factor copies it and writes NULL here;
      * auto leaves it if sweeps suffice. NULL: `factor` is filled */
     const double *last_factor;
+    bool apart; /* the problem is an island of a larger world */
 } tb_warm_start;
 
 /* Counts of linear solves of a solve. */

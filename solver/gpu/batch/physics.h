@@ -56,6 +56,7 @@
 #include "solve/newton/newton_cached_factor.c"
 #include "solve/newton/newton_system.c"
 #include "solve/newton/newton_sets.c"
+#include "solve/newton/newton_path.c"
 #include "solve/newton/newton.c"
 #include "solve/islands.c"
 #include "solve/auto.c"

@@ -82,6 +82,11 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     it->weight = TB_ARENA_ARRAY(scratch, tb_real, blocks);
     it->s = TB_ARENA_ARRAY(scratch, tb_real, it->problem->number_of_dofs);
     it->statuses = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
+#ifndef TB_SINGLE
+    it->former = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
+    it->tried = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
+    if (!it->former || !it->tried) return TB_RESOURCE_EXHAUSTED;
+#endif
     it->squares = TB_ARENA_ARRAY(scratch, double, rows);
     tb_real *zero = TB_ARENA_ZEROED(scratch, tb_real, rows);
     if (!it->slope || !it->g || !it->weight || !it->s || !it->statuses || !it->squares || !zero)
@@ -148,9 +153,7 @@ TB_STATIC tb_status newton_find_xi(tb_newton *it)
     return TB_OK;
 }
 
-/* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
- * statuses stay for a step from there. */
-TB_CALLED double newton_merit(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
+TB_EXTERN double tb_newton_merit(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
 {
     TB_EACH (b, it->problem->number_of_blocks) {
         const tb_block *block = &it->problem->blocks[b];
@@ -282,7 +285,7 @@ TB_STATIC bool newton_search_line(tb_newton *it, double merit)
             it->trial_xi[i] = it->xi[i] + length * it->dxi[i];
         }
         tb_team_sync();
-        const double now = newton_merit(it, it->trial, it->trial_xi, false);
+        const double now = tb_newton_merit(it, it->trial, it->trial_xi, false);
         if (now <= merit * (1 - LEAST_DECREASE * (double)length)) {
             tb_team_copy(it->lambda, it->trial, (size_t)rows * sizeof(tb_real));
             tb_team_copy(it->xi, it->trial_xi, (size_t)rows * sizeof(tb_real));
@@ -312,7 +315,7 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
     tb_team_sync();
     tb_status status = newton_find_xi(it);
     if (status != TB_OK) return status;
-    double merit = newton_merit(it, it->lambda, it->xi, true);
+    double merit = tb_newton_merit(it, it->lambda, it->xi, true);
     const double before = merit;
     *steps = 0;
     *end = TB_ROUND_FAILED;
@@ -325,7 +328,7 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
         it->work++;
         if (!solved || !newton_search_line(it, merit)) return TB_OK;
         (*steps)++;
-        merit = newton_merit(it, it->lambda, it->xi, true);
+        merit = tb_newton_merit(it, it->lambda, it->xi, true);
         status = newton_judge(it);
         if (status != TB_OK) return status;
         if (it->best_residual <= it->options->tolerance) {
@@ -347,7 +350,7 @@ TB_CALLED double merit_at_rest(tb_newton *it, const tb_real *lambda)
     tb_team_copy(it->p, lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
     tb_team_sync();
     tb_problem_apply(it->problem, it->p, it->s, it->xi);
-    return newton_merit(it, it->p, it->xi, false);
+    return tb_newton_merit(it, it->p, it->xi, false);
 }
 
 /* Restores the impulses of `last` if they are better at the present weights: at a small epsilon
@@ -486,6 +489,27 @@ TB_CALLED tb_status newton_finish(const tb_newton *it, tb_solution *solution)
     return TB_OK;
 }
 
+#ifndef TB_SINGLE
+/* Rounds along falling weights from a warm start, where the problem has few dofs. */
+TB_STATIC tb_status newton_try_path(tb_newton *it, const tb_warm_start *warm, bool *ended)
+{
+    const tb_problem *problem = it->problem;
+    if (warm->apart || !tb_newton_has_path(problem)) return TB_OK;
+    if (!it->options->warm_start || !warm->lambda) return TB_OK;
+    if (!tb_team_all_finite(problem->c, problem->number_of_rows)) return TB_OK;
+    if (!tb_team_all_finite(warm->lambda, problem->number_of_rows)) return TB_OK;
+    tb_status status = it->lambda ? TB_OK : tb_newton_prepare(it);
+    if (status != TB_OK) return status;
+    tb_newton_measure(it);
+    tb_newton_project(problem, warm->lambda, it->lambda);
+    const int32_t before = it->work;
+    status = tb_newton_follow_path(it);
+    /* a start within the tolerance is refined, as by the other ways */
+    *ended = status == TB_OK && it->best_residual <= it->options->tolerance && it->work > before;
+    return status;
+}
+#endif
+
 /* From anywhere: sweeps first, then rounds. */
 TB_STATIC tb_status newton_from_anywhere(tb_newton *it, tb_warm_start *warm, tb_solution *solution,
                                          bool *ended)
@@ -530,6 +554,19 @@ TB_STATIC tb_status newton_solve(tb_newton *it, const tb_warm_start *warm, tb_so
         tb_team_sync();
         start.lambda = it->p;
     }
+#ifndef TB_SINGLE
+    bool found = false;
+    if (it->work < it->options->maximum_iterations) status = newton_try_path(it, &start, &found);
+    if (status == TB_OK && found) {
+        status = newton_finish(it, solution);
+        tb_solution_sign(solution, "newton");
+    }
+    if (status != TB_OK || found) return status;
+    if (it->p && start.lambda == it->p) { /* the path has moved p */
+        tb_team_copy(it->p, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+        tb_team_sync();
+    }
+#endif
     if (it->work < it->options->maximum_iterations || it->options->maximum_iterations < 1)
         status = newton_from_anywhere(it, &start, solution, &ended);
     if (status == TB_OK && !ended) {

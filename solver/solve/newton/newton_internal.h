@@ -27,6 +27,7 @@ typedef struct tb_newton {
     tb_real *s;                /* dofs */
     tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
     uint8_t *statuses;         /* blocks */
+    uint8_t *former, *tried;   /* blocks, of newton_path.c: of the last step; of the last trial */
     double *squares;           /* rows: shares of the merit */
     tb_real epsilon, shrink;
     tb_real floor; /* epsilon falls no further for now */
@@ -84,6 +85,27 @@ TB_EXTERN bool tb_newton_is_cancelled(const tb_newton *it);
 #define tb_newton_has_sets TB_SYMBOL(tb_newton_has_sets)
 TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
                                   const tb_warm_start *warm);
+
+/* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
+ * statuses stay for a step from there. */
+#define tb_newton_merit TB_SYMBOL(tb_newton_merit)
+TB_EXTERN double tb_newton_merit(tb_newton *it, const tb_real *lambda, const tb_real *xi,
+                                 bool keep);
+
+/* Prox gaps, slopes and statuses for a step: of the given sets, or (NULL) of the projections.
+ * speeds: of slip, or NULL: from xi. True if the projections give the statuses of the step
+ * before. */
+#define tb_newton_linearize TB_SYMBOL(tb_newton_linearize)
+TB_EXTERN bool tb_newton_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds);
+
+/* Whether newton_path.c solves a problem: in double, of 25 to 64 dofs of linked
+ * bodies, in the factorized form. */
+#define tb_newton_has_path TB_SYMBOL(tb_newton_has_path)
+TB_EXTERN bool tb_newton_has_path(const tb_problem *problem);
+/* Rounds along falling weights from it->lambda, which is in its sets. The best impulses and their
+ * residual are in `it`, where they are better than it->best; lambda is lost. */
+#define tb_newton_follow_path TB_SYMBOL(tb_newton_follow_path)
+TB_EXTERN tb_status tb_newton_follow_path(tb_newton *it);
 
 /* Whether every row gives way by itself, so that the answer is unique without a pull. */
 #define tb_newton_is_elastic TB_SYMBOL(tb_newton_is_elastic)

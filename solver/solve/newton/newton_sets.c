@@ -82,10 +82,7 @@ TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
     return tb_hypot2(xi[1], block->rows > 2 ? xi[2] : 0);
 }
 
-/* Prox gaps, slopes and statuses for a step: of the given sets, or (NULL) of the projections.
- * speeds: of slip, or NULL: from xi. True if the projections give the statuses of the step
- * before. */
-TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
+TB_EXTERN bool tb_newton_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
 {
     bool same = true;
     TB_EACH (b, it->problem->number_of_blocks) {
@@ -219,8 +216,8 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
          k++) {
         if (k > 0) sets_follow(it);
         if (k == 0) {
-            sets_linearize(it, warm->statuses, warm->speeds);
-        } else if (sets_linearize(it, NULL, NULL)) {
+            tb_newton_linearize(it, warm->statuses, warm->speeds);
+        } else if (tb_newton_linearize(it, NULL, NULL)) {
             /* the sets no longer change: the rest is due to the proximal term, a turning slip,
              * or rounding */
             tb_team_copy(it->lambda, solution->lambda, bytes);
@@ -229,7 +226,7 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
             if (it->fine) tb_team_copy(it->fine, solution->fine, bytes);
             tb_team_sync();
             if (solution->residuals.natural > SLOW * last && sets_weaken(it)) idle = 0;
-            sets_linearize(it, it->statuses, NULL);
+            tb_newton_linearize(it, it->statuses, NULL);
         }
         if (tb_newton_is_cancelled(it)) return TB_CANCELLED;
         bool stepped = false;
