@@ -271,48 +271,62 @@ START_TEST(another_force_with_the_same_columns_is_one_system)
 }
 END_TEST
 
-/* A border that grows over many solves: rows of a second and third panel of the Schur matrix,
+/* Solves in a row, whose first sets have `wrong` rows, so many rows apart, changed; the same ones twice in a row. Forces move on. */
+static void extend_border(int kind, int32_t size, int32_t half, int rounds, int32_t wrong,
+                          int32_t apart, int32_t least_undone)
+{
+    tb_error error;
+    trial t = open_trial(size, half, 9, kind);
+    const tb_qp_options options = options_of(TB_QP_SCHURPA, TB_DOUBLE, TB_BACKEND_GPU);
+    const tb_qp_options here = options_of(TB_QP_SCHURPA, TB_DOUBLE, TB_BACKEND_CPU);
+    const int32_t n = t.g.program.n, m = (int32_t)t.constraints;
+    tb_random random = tb_random_stream(9, 9);
+    tb_qp_solver *solver = NULL;
+    double *towards = malloc((size_t)n * sizeof *towards);
+    int32_t border = 0, undone = 0;
+    ck_assert_ptr_nonnull(towards);
+    for (int32_t j = 0; j < n; j++) towards[j] = tb_random_normal(&random);
+    solved known = solve_from(&t.g, t.start, &here);
+    memcpy(t.start, known.active, t.constraints);
+    free_solved(&known);
+    TEST_OK(tb_qp_solver_open(&t.g.program, &options, &solver, &error), &error);
+    for (int round = 0; round < rounds; round++) {
+        for (int32_t k = 0; k < wrong; k++) {
+            const int32_t i = (k * apart + round / 2) % m;
+            t.start[i] = !t.start[i];
+        }
+        solved a = solve_from(&t.g, t.start, &here);
+        solved b = solve_with(&t.g, solver, t.start, NULL);
+        ck_assert_int_eq(b.result.status, TB_OK);
+        ck_assert_mem_eq(a.active, b.active, t.constraints);
+        ck_assert(kkt_of(&t.g, &b) <= TOLERANCE[TB_DOUBLE]);
+        ck_assert_int_eq(b.result.factorizations, (round == 0) + b.result.resets);
+        if (b.result.largest_border > border) border = b.result.largest_border;
+        undone += b.result.deletions;
+        memcpy(t.start, b.active, t.constraints);
+        free_solved(&a);
+        free_solved(&b);
+        for (int32_t j = 0; j < n; j++) t.g.f[j] += 0.35 * towards[j];
+    }
+    ck_assert_msg(border > 64 && undone > least_undone, "border %d, undone %d", border, undone);
+    tb_qp_solver_close(solver);
+    free(towards);
+    close_trial(&t);
+}
+
+/* A border that grows over many solves: rows of a second panel of the Schur matrix,
  * changes that are undone and done again, and facets that give way to the opposite ones. */
 START_TEST(borders_that_grow_and_shrink_from_solve_to_solve_are_extended)
 {
-    enum { ROUNDS = 10, WRONG = 24 };
-    tb_error error;
-    for (int kind = LOWER_BOUNDS; kind <= FACETS; kind += FACETS - LOWER_BOUNDS) {
-        trial t = open_trial(400, 10, 9, kind);
-        const tb_qp_options options = options_of(TB_QP_SCHURPA, TB_DOUBLE, TB_BACKEND_GPU);
-        const tb_qp_options here = options_of(TB_QP_SCHURPA, TB_DOUBLE, TB_BACKEND_CPU);
-        const int32_t n = t.g.program.n, m = (int32_t)t.constraints;
-        tb_random random = tb_random_stream(9, 9);
-        tb_qp_solver *solver = NULL;
-        double towards[400];
-        int32_t border = 0, undone = 0;
-        for (int32_t j = 0; j < n; j++) towards[j] = tb_random_normal(&random);
-        solved known = solve_from(&t.g, t.start, &here);
-        memcpy(t.start, known.active, t.constraints);
-        free_solved(&known);
-        TEST_OK(tb_qp_solver_open(&t.g.program, &options, &solver, &error), &error);
-        for (int round = 0; round < ROUNDS; round++) {
-            for (int32_t k = 0; k < WRONG; k++) {
-                const int32_t i = (k * 16 + round / 2) % m; /* the same ones twice */
-                t.start[i] = !t.start[i];
-            }
-            solved a = solve_from(&t.g, t.start, &here);
-            solved b = solve_with(&t.g, solver, t.start, NULL);
-            ck_assert_int_eq(b.result.status, TB_OK);
-            ck_assert_mem_eq(a.active, b.active, t.constraints);
-            ck_assert(kkt_of(&t.g, &b) <= TOLERANCE[TB_DOUBLE]);
-            ck_assert_int_eq(b.result.factorizations, (round == 0) + b.result.resets);
-            if (b.result.largest_border > border) border = b.result.largest_border;
-            undone += b.result.deletions;
-            memcpy(t.start, b.active, t.constraints);
-            free_solved(&a);
-            free_solved(&b);
-            for (int32_t j = 0; j < n; j++) t.g.f[j] += 0.35 * towards[j];
-        }
-        ck_assert_msg(border > 64 && undone > 50, "border %d, undone %d", border, undone);
-        tb_qp_solver_close(solver);
-        close_trial(&t);
-    }
+    for (int kind = LOWER_BOUNDS; kind <= FACETS; kind += FACETS - LOWER_BOUNDS)
+        extend_border(kind, 300, 8, 6, 24, 12, 30);
+}
+END_TEST
+
+/* so short that a detector of races comes to its end */
+START_TEST(a_border_of_two_panels_is_extended)
+{
+    extend_border(LOWER_BOUNDS, 120, 2, 3, 40, 3, 5);
 }
 END_TEST
 
@@ -390,4 +404,5 @@ TEST_MAIN(programs_from_a_cold_start_end_in_the_sets_of_the_processor,
           equalities_hold_and_no_constraints_are_one_system, solves_in_a_row_need_one_factorization,
           another_force_with_the_same_columns_is_one_system,
           borders_that_grow_and_shrink_from_solve_to_solve_are_extended,
-          what_is_kept_goes_when_it_no_longer_serves, what_a_card_does_not_take_is_said)
+          a_border_of_two_panels_is_extended, what_is_kept_goes_when_it_no_longer_serves,
+          what_a_card_does_not_take_is_said)
