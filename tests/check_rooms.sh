@@ -88,7 +88,7 @@ alone() {
         find solver/collide solver/contact solver/qp solver/solve solver/step -name '*.c'
     } | sort | xargs -P "${JOBS:-2}" -I@ sh -c '
         case $1 in
-        solver/gpu/qp/[bcgst][acril]*.h | solver/gpu/stored/[jps][or]*.h)
+        solver/gpu/qp/[bcgst][acril]*.h | solver/gpu/stored/[jps][or]*.h | solver/gpu/grid/sweeps_*.h)
             set -- "$1" "${CXX:-g++} -std=c++20 -x c++ -Wno-unknown-pragmas -Wno-missing-field-initializers -include tests/plugin/card/blocks.h" ;;
         *) set -- "$1" "${CC:-gcc} -std=c11 -x c" ;;
         esac

@@ -97,8 +97,8 @@ typedef enum tb_gpu_soft_stage {
 
 /* Columns of the parts of a contact: sums, and from TB_GPU_SOFT_SUMMED on maxima. */
 enum { TB_GPU_SOFT_SUMMED = 5, TB_GPU_SOFT_PARTS = 7 };
-/* Numbers of a rigid body: of both of its halves, or of a wrench; and in answers[]. */
-enum { TB_GPU_SOFT_TWIST = 6, TB_GPU_SOFT_ANSWERS = 12 };
+/* Numbers of a rigid body in answers[]: y and its wrench. */
+enum { TB_GPU_SOFT_ANSWERS = 2 * TB_SOFT_TWIST };
 
 /* Counts and sums of the contacts of a substep that are copied to the host. */
 typedef struct tb_gpu_soft_counts {

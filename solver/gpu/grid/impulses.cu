@@ -9,7 +9,7 @@
 #define TB_CARD static __device__
 #endif
 
-enum { TWIST = TB_GPU_SOFT_TWIST };
+enum { TWIST = TB_SOFT_TWIST };
 enum { PLACES = TB_SOFT_MOST_ENTRIES, PARITIES = 8, SUMMED = TB_GPU_SOFT_SUMMED, PARTS = TB_GPU_SOFT_PARTS };
 
 TB_CARD const tb_gpu_soft_rows *rows_of(const tb_gpu_soft_contacts *c, int32_t i)
@@ -181,15 +181,20 @@ TB_CARD void order_in_colour(const tb_gpu_soft *g, int32_t i)
     p->position[i] = g->contacts.sweeps.colours[p->colour[i]] + before;
 }
 
-/* Parts that the contacts of its colour split its rigid body into. */
-TB_CARD int32_t split_rigid(const tb_gpu_soft_projections *p, int32_t i)
+/* grid/warm/sweeps.c: split_rigid */
+TB_CARD void split_rigid(const tb_gpu_soft *g, int32_t i, tb_soft_swept *x)
 {
+    const tb_gpu_soft_projections *p = &g->contacts.p;
     const int32_t contacts = p->counts->contacts;
-    int32_t count = 0;
-    if (p->partner[i] < 0) return 0;
-    for (int32_t j = 0; j < contacts; j++)
-        count += p->colour[j] == p->colour[i] && p->partner[j] == p->partner[i];
-    return tb_soft_split(count);
+    int32_t all = 0;
+    x->rank = x->parts = 0;
+    if (p->partner[i] < 0) return;
+    for (int32_t j = 0; j < contacts; j++) {
+        const bool same = p->colour[j] == p->colour[i] && p->partner[j] == p->partner[i];
+        x->rank += same && j < i;
+        all += same;
+    }
+    x->parts = tb_soft_parts(x->rank, all, tb_soft_sweeps_are_few(contacts, g->contacts.rigids));
 }
 
 /* grid/links.c: tb_soft_links_slip */
@@ -241,18 +246,14 @@ TB_CARD void put_swept(const tb_gpu_soft *g, int32_t i)
     x->alpha = c->alpha;
     x->beta[0] = c->beta[0], x->beta[1] = c->beta[1];
     x->contact = i;
-    x->first = PLACES * i, x->last = PLACES * i + r->count;
+    x->first = PLACES * i, x->last = PLACES * i + nodes_of(r);
     x->active = c->active;
     x->rigid = p->partner[i];
-    x->parts = split_rigid(p, i);
-    for (int32_t e = 0; e < r->count; e++) {
-        tb_soft_share *share = g->contacts.sweeps.shares + PLACES * i + e;
-        const int32_t half = e - nodes_of(r);
-        share->place = half < 0 ? p->owner[PLACES * i + e] : 2 * r->rigid + half;
-        share->weight = r->weight[e];
-        share->inverse_mass = r->inverse_mass[e];
-        share->map = half < 0 ? NULL : r->map[half];
-    }
+    split_rigid(g, i, x);
+    for (int32_t e = 0; e < nodes_of(r); e++)
+        g->contacts.sweeps.shares[PLACES * i + e] =
+            (tb_soft_share){r->weight[e], r->inverse_mass[e], p->owner[PLACES * i + e]};
+    for (int half = 0; half < 2 && r->rigid >= 0; half++) tb_soft_sweep_half(x, half, r->map[half]);
 }
 
 TB_CARD void clear_parts(const tb_gpu_soft_projections *p, int32_t i)

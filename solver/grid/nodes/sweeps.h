@@ -8,114 +8,144 @@
 
 /* Sweeps end when SETTLED of them in a row have changed no working set. */
 enum { TB_SOFT_SWEEPS = 100, TB_SOFT_SETTLED = 20 };
+/* The most contacts, and rigid bodies of their world, for which sweeps visit the contacts of a rigid body in groups, and the size of
+ * a group: a block of a card has memory for so many. */
+enum { TB_SOFT_FEW_CONTACTS = 160, TB_SOFT_FEW_RIGID = 128, TB_SOFT_GROUP = 4 };
+/* components of y of a rigid body */
+enum { TB_SOFT_TWIST = 6 };
 /* relative: a sum or difference of friction impulses this near to its bound is at it */
 static const double TB_SOFT_AT_BOUND = 1e-9;
 
-/* One entry of tb_soft_links, listed by contact. */
+/* A node whose velocity a contact changes, listed by contact. */
 typedef struct tb_soft_share {
-    int32_t place; /* in tb_soft_links; on a card, of half h of rigid body r: 2 r + h */
-    double weight, inverse_mass;
-    const double *map; /* 3 x 3 of a half of a rigid body; NULL: a node */
+    double weight, inverse_mass; /* as of tb_soft_entry */
+    int32_t place;               /* of the node among those of all contacts */
 } tb_soft_share;
 
-/* A contact of a sweep. */
+/* A contact of a sweep. u is its relative velocity along the normal and the tangents. */
 typedef struct tb_soft_swept {
-    double direction[3][3]; /* normal, tangents */
-    double base[3];         /* m/s, along them: relative velocity without impulses */
-    double gap_velocity;    /* m/s, u of (C) in grid/programs.c */
-    double alpha, beta[2];  /* N s */
-    double mobility[9];  /* 1/kg: symmetric, in normal and tangents; of its share of a rigid body */
+    double direction[3][3];             /* normal, tangents */
+    double base[3];                     /* m/s: u without impulses */
+    double gap_velocity;                /* m/s, u of (C) in grid/programs.c */
+    double alpha, beta[2];              /* N s */
+    double rigid_row[3][TB_SOFT_TWIST]; /* change of u by y of the rigid body */
+    double across[2]; /* 1/kg: change of u along the tangents by the normal impulse */
+    double along[2];  /* 1/kg: and by equal impulses along both tangents */
+    double inverse
+        [3]; /* kg: impulse along the normal for a change of u there; twice that of equal impulses along both
+                         * tangents and of opposite ones for the sum and for the difference of u there */
     int32_t contact;     /* its number */
     int32_t first, last; /* its shares, last excluded */
     uint32_t active;     /* bits as in tb_soft_contact */
     int32_t rigid;       /* number of the rigid body that it moves, or -1 */
-    int32_t parts;       /* that the body is split into: tb_soft_split */
+    int32_t rank;        /* among the contacts of its colour that move the body */
+    int32_t parts;       /* that the body is split into */
 } tb_soft_swept;
 
-/* Contacts of a colour move no node in common: they may be visited at the same time. Where n of them move one
- * rigid body, each sees the body's velocity as it was before the colour, and moves a part of it, with a part of the mass (mass
+/* Contacts of a colour move no node in common: they may be visited at the same time. Those of them that move one
+ * rigid body are visited in groups. Each contact of a group sees the body's
+ * velocity as it was before the group, and moves a part of it, with a part of the mass (mass
  * splitting: Tonge, Benevolenski, Voroshilov, Mass splitting for jitter-free parallel rigid body simulation, 2012); the body
  * then gets all of their impulses. With n parts they never overshoot together, as
- * |x1 + ... + xn|^2 <= n (|x1|^2 + ... + |xn|^2); with n / 2 the energy still never grows, and fewer sweeps are needed. */
+ * |x1 + ... + xn|^2 <= n (|x1|^2 + ... + |xn|^2); with n / 2 the energy still never grows, and fewer sweeps are needed. Few
+ * contacts have small groups, with which sweeps find the sets of light bodies as soon as contact by contact. A group of many
+ * contacts is a whole colour. */
 typedef struct tb_soft_sweeps {
     tb_soft_swept *contacts; /* by colour */
     tb_soft_share *shares;   /* by contact, then by place */
     int32_t *colours;        /* number_of_colours + 1: their first contacts */
-    double *change;          /* places x 3, m/s: velocities by the impulses */
-    double *seen; /* places beyond soft_places x 3: of rigid bodies, before the present colour */
-    int32_t number_of_contacts, number_of_shares, number_of_colours, places, soft_places;
+    double *change;          /* places x 3, m/s: velocities of nodes by the impulses */
+    int32_t number_of_contacts, number_of_shares, number_of_colours, places;
     double friction;
 } tb_soft_sweeps;
 
-/* Parts of a rigid body that so many contacts of a colour move. */
-TB_FN int32_t tb_soft_split(int32_t contacts)
+/* Whether a world's contacts are few. */
+TB_FN bool tb_soft_sweeps_are_few(int32_t contacts, int32_t rigid_bodies)
 {
-    return (contacts + 1) / 2;
+    return contacts <= TB_SOFT_FEW_CONTACTS && rigid_bodies <= TB_SOFT_FEW_RIGID;
 }
 
-/* ---- a share ---- */
-
-/* The share's part in the relative velocity of its contact, world axes; v: velocity of its place by all impulses. */
-TB_FN void tb_soft_share_velocity(const tb_soft_share *x, const double v[3], double velocity[3])
+/* Parts of a rigid body for a contact of a colour; all: contacts of the colour that move the body. */
+TB_FN int32_t tb_soft_parts(int32_t rank, int32_t all, bool few)
 {
-    for (int k = 0; k < 3; k++) {
-        velocity[k] = x->weight * v[k];
-        if (x->map != NULL)
-            velocity[k] = x->map[k] * v[0] + x->map[3 + k] * v[1] + x->map[6 + k] * v[2];
-    }
+    const int32_t before = few ? rank / TB_SOFT_GROUP * TB_SOFT_GROUP : 0, rest = all - before;
+    return ((few && rest > TB_SOFT_GROUP ? TB_SOFT_GROUP : rest) + 1) / 2;
 }
 
-/* Change of the place's velocity by an impulse (N s, world axes) of the contact. */
-TB_FN void tb_soft_share_change(const tb_soft_share *x, const double impulse[3], double change[3])
+/* Whether the contact is the last of a group of few contacts. */
+TB_FN bool tb_soft_ends_group(const tb_soft_swept *c)
 {
-    for (int k = 0; k < 3; k++) {
-        change[k] = x->inverse_mass * x->weight * impulse[k];
-        if (x->map != NULL)
-            change[k] =
-                x->inverse_mass * (x->map[3 * k] * impulse[0] + x->map[3 * k + 1] * impulse[1] +
-                                   x->map[3 * k + 2] * impulse[2]);
-    }
+    return c->rank % TB_SOFT_GROUP == TB_SOFT_GROUP - 1;
 }
 
-/* ---- all shares of a contact ---- */
-
-TB_FN void tb_soft_sweep_mobility(const tb_soft_sweeps *s, tb_soft_swept *c)
+/* Change of a component of the node's velocity by the same of an impulse (N s) of the contact. */
+TB_FN double tb_soft_share_change(const tb_soft_share *x, double impulse)
 {
-    for (int k = 0; k < 9; k++) c->mobility[k] = 0;
+    return x->inverse_mass * x->weight * impulse;
+}
+
+/* ---- rows of a contact ---- */
+
+/* The row of half of a rigid body. */
+TB_FN void tb_soft_sweep_half(tb_soft_swept *c, int half, const double map[9])
+{
+    for (int k = 0; k < 3; k++) tb_soft_row(1, map, c->direction[k], c->rigid_row[k] + 3 * half);
+}
+
+/* What a visit needs, by the shares and the rows of the rigid body, if there is one. */
+TB_FN void tb_soft_sweep_prepare(const tb_soft_share *shares, tb_soft_swept *c)
+{
+    double mobility[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0}; /* 1/kg: symmetric, in normal and tangents */
     for (int32_t i = c->first; i < c->last; i++) {
-        const tb_soft_share *x = s->shares + i;
-        const double inverse_mass = x->map != NULL ? c->parts * x->inverse_mass : x->inverse_mass;
         double row[3][3];
-        for (int k = 0; k < 3; k++) tb_soft_row(x->weight, x->map, c->direction[k], row[k]);
+        for (int k = 0; k < 3; k++) tb_soft_row(shares[i].weight, NULL, c->direction[k], row[k]);
         for (int k = 0; k < 9; k++)
-            c->mobility[k] += inverse_mass * tb_soft_dot(row[k / 3], row[k % 3]);
+            mobility[k] += shares[i].inverse_mass * tb_soft_dot(row[k / 3], row[k % 3]);
     }
+    for (int half = 0; half < 2 && c->rigid >= 0; half++)
+        for (int k = 0; k < 9; k++)
+            mobility[k] += c->parts * tb_soft_dot(c->rigid_row[k / 3] + 3 * half,
+                                                  c->rigid_row[k % 3] + 3 * half);
+    for (int k = 0; k < 2; k++) {
+        c->across[k] = mobility[3 * (k + 1)];
+        c->along[k] = mobility[3 * (k + 1) + 1] + mobility[3 * (k + 1) + 2];
+    }
+    c->inverse[0] = 1 / mobility[0];
+    for (int k = 0; k < 2; k++) {
+        const double sign = k == 0 ? 1 : -1;
+        const double curvature = mobility[4] + 2 * sign * mobility[5] + mobility[8];
+        c->inverse[1 + k] = curvature > 0 ? 2 / curvature : 0;
+    }
+}
+
+/* u by velocities of nodes alone; velocity: the sum over the contact's shares, weight times velocity by the impulses, in
+ * world axes. */
+TB_FN double tb_soft_sweep_slip(const tb_soft_swept *c, int which, const double velocity[3])
+{
+    return tb_soft_dot(c->direction[which], velocity) + c->base[which];
+}
+
+/* The part of the rigid body in u; row: of the direction. */
+TB_FN double tb_soft_sweep_carried(const double row[TB_SOFT_TWIST], const double y[TB_SOFT_TWIST])
+{
+    return tb_soft_dot(row, y) + tb_soft_dot(row + 3, y + 3);
+}
+
+/* Component k of the change of y by a change of the contact's impulses. */
+TB_FN double tb_soft_sweep_turn(const tb_soft_swept *c, int k, const double change[3])
+{
+    return c->rigid_row[0][k] * change[0] + c->rigid_row[1][k] * change[1] +
+           c->rigid_row[2][k] * change[2];
+}
+
+/* Component k of an impulse in world axes, by its components along the normal and the tangents. */
+TB_FN double tb_soft_sweep_impulse(const tb_soft_swept *c, int k, const double change[3])
+{
+    return change[0] * c->direction[0][k] + change[1] * c->direction[1][k] +
+           change[2] * c->direction[2][k];
 }
 
 /* ---- one contact ---- */
-
-/* The impulse that the contact begins with, N s, world axes. */
-TB_FN void tb_soft_sweep_first(const tb_soft_swept *c, double impulse[3])
-{
-    for (int k = 0; k < 3; k++)
-        impulse[k] = c->alpha * c->direction[0][k] + c->beta[0] * c->direction[1][k] +
-                     c->beta[1] * c->direction[2][k];
-}
-
-/* Minimizes in (b1 + b2) or (b1 - b2), by the sign, between -most and most. Changes b and the relative
- * velocity u of the contact. */
-TB_FN void tb_soft_sweep_slide(const double d[9], double sign, double most, double b[2],
-                               double u[3])
-{
-    const double curvature = d[4] + 2 * sign * d[5] + d[8];
-    if (!(curvature > 0)) return;
-    const double old = b[0] + sign * b[1];
-    const double next = tb_clamp(old - 2 * (u[1] + sign * u[2]) / curvature, -most, most);
-    const double half = 0.5 * (next - old);
-    b[0] += half;
-    b[1] += sign * half;
-    for (int k = 0; k < 3; k++) u[k] += half * (d[3 * k + 1] + sign * d[3 * k + 2]);
-}
 
 /* The constraints that an impulse meets: bit 0 the normal's, bits 1 to 4 the facets. */
 TB_FN uint32_t tb_soft_sweep_active(const tb_soft_swept *c, double friction)
@@ -129,24 +159,27 @@ TB_FN uint32_t tb_soft_sweep_active(const tb_soft_swept *c, double friction)
 }
 
 /* Minimizes in the impulses of one contact: the normal impulse, then b1 + b2 and b1 - b2, in which the four
- * facets are bounds. world: its relative velocity by all impulses; impulse: the change, both in world axes.
+ * facets are bounds. u: by all impulses; change: of the impulses along the normal and the tangents.
  * Whether the contact's working set changes. */
-TB_FN bool tb_soft_sweep_improve(tb_soft_swept *c, double friction, const double world[3],
-                                 double impulse[3])
+TB_FN bool tb_soft_sweep_improve(tb_soft_swept *c, double friction, const double u[3],
+                                 double change[3])
 {
-    const double *d = c->mobility;
-    const double alpha = c->alpha, beta[2] = {c->beta[0], c->beta[1]};
-    double u[3];
-    for (int k = 0; k < 3; k++) u[k] = tb_soft_dot(c->direction[k], world) + c->base[k];
-    c->alpha = tb_max(alpha - (u[0] + c->gap_velocity) / d[0], 0.0);
-    for (int k = 0; k < 3; k++) u[k] += d[3 * k] * (c->alpha - alpha);
+    const double alpha = c->alpha, b1 = c->beta[0], b2 = c->beta[1];
+    c->alpha = tb_max(alpha - (u[0] + c->gap_velocity) * c->inverse[0], 0.0);
+    change[0] = c->alpha - alpha;
     const double most = friction * c->alpha;
-    tb_soft_sweep_slide(d, 1, most, c->beta, u);
-    tb_soft_sweep_slide(d, -1, most, c->beta, u);
-    for (int k = 0; k < 3; k++)
-        impulse[k] = (c->alpha - alpha) * c->direction[0][k] +
-                     (c->beta[0] - beta[0]) * c->direction[1][k] +
-                     (c->beta[1] - beta[1]) * c->direction[2][k];
+    double u1 = u[1] + c->across[0] * change[0], u2 = u[2] + c->across[1] * change[0];
+    const double sum = b1 + b2;
+    const double half = 0.5 * (tb_clamp(sum - (u1 + u2) * c->inverse[1], -most, most) - sum);
+    u1 += half * c->along[0];
+    u2 += half * c->along[1];
+    const double s1 = b1 + half, s2 = b2 + half, difference = s1 - s2;
+    const double turn =
+        0.5 * (tb_clamp(difference - (u1 - u2) * c->inverse[2], -most, most) - difference);
+    c->beta[0] = s1 + turn;
+    c->beta[1] = s2 - turn;
+    change[1] = c->beta[0] - b1;
+    change[2] = c->beta[1] - b2;
     const uint32_t before = c->active;
     c->active = tb_soft_sweep_active(c, friction);
     return c->active != before;

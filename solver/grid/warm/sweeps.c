@@ -49,15 +49,19 @@ static int32_t rigid_of(const tb_soft_world *w, const tb_soft_contact *c)
     return rigid >= 0 && w->rigid[rigid].moves ? rigid : -1;
 }
 
-static void split_rigid(const tb_soft_sweeps *s)
+/* Ranks of the contacts among those that move the same rigid body, and the parts of the bodies. */
+static void split_rigid(const tb_soft_sweeps *s, bool few)
 {
     for (int32_t colour = 0; colour < s->number_of_colours; colour++)
         for (int32_t i = s->colours[colour]; i < s->colours[colour + 1]; i++) {
             tb_soft_swept *c = s->contacts + i;
+            int32_t all = 0;
             if (c->rigid < 0) continue;
-            for (int32_t k = s->colours[colour]; k < s->colours[colour + 1]; k++)
-                c->parts += s->contacts[k].rigid == c->rigid;
-            c->parts = tb_soft_split(c->parts);
+            for (int32_t k = s->colours[colour]; k < s->colours[colour + 1]; k++) {
+                c->rank += k < i && s->contacts[k].rigid == c->rigid;
+                all += s->contacts[k].rigid == c->rigid;
+            }
+            c->parts = tb_soft_parts(c->rank, all, few);
         }
 }
 
@@ -70,117 +74,128 @@ static tb_status list_contacts(tb_soft_world *w, const tb_soft_links *l, const d
     if (order == NULL || end == NULL) return tb_fail_memory(error, 0, "sweeps over contacts");
     const tb_status status = list_colours(w, l, order, s, error);
     if (status != TB_OK) return status;
-    for (int32_t e = 0; e < l->number_of_entries; e++) end[l->entries[e].contact + 1]++;
+    for (int32_t e = 0; e < l->number_of_entries; e++)
+        end[l->entries[e].contact + 1] += l->entries[e].map == NULL;
     for (int32_t i = 0; i < l->count; i++) end[i + 1] += end[i];
+    s->number_of_shares = end[l->count];
     for (int32_t k = 0; k < l->count; k++) {
-        const tb_soft_contact *c = l->contacts + order[k];
+        const int32_t i = order[k];
+        const tb_soft_contact *c = l->contacts + i;
         tb_soft_swept *x = s->contacts + k;
-        *x = (tb_soft_swept){.gap_velocity = gap_velocity[order[k]],
+        *x = (tb_soft_swept){.gap_velocity = gap_velocity[i],
                              .alpha = c->alpha,
                              .beta = {c->beta[0], c->beta[1]},
-                             .contact = order[k],
-                             .first = end[order[k]],
-                             .last = end[order[k] + 1],
+                             .contact = i,
+                             .first = end[i],
+                             .last = end[i + 1],
                              .active = c->active,
                              .rigid = rigid_of(w, c)};
         memcpy(x->direction[0], c->normal, sizeof c->normal);
         memcpy(x->direction[1], c->tangent, sizeof c->tangent);
-        memcpy(x->base, base + 3 * (size_t)order[k], sizeof x->base);
+        memcpy(x->base, base + 3 * (size_t)i, sizeof x->base);
+        for (int half = 0; half < 2 && x->rigid >= 0; half++)
+            tb_soft_sweep_half(x, half, l->maps + 9 * (2 * (size_t)i + (size_t)half));
     }
-    split_rigid(s);
     for (int32_t e = 0; e < l->number_of_entries; e++) {
         const tb_soft_entry *entry = l->entries + e;
-        s->shares[end[entry->contact]++] =
-            (tb_soft_share){entry->place, entry->weight, l->inverse_mass[entry->place], entry->map};
+        if (entry->map == NULL)
+            s->shares[end[entry->contact]++] =
+                (tb_soft_share){entry->weight, l->inverse_mass[entry->place], entry->place};
     }
     return TB_OK;
 }
 
-/* Changes velocities by an impulse (N s, world axes) of a contact. */
-static void push(const tb_soft_sweeps *s, const tb_soft_swept *c, const double impulse[3])
-{
-    for (int32_t i = c->first; i < c->last; i++) {
-        double *v = s->change + 3 * (size_t)s->shares[i].place, change[3];
-        tb_soft_share_change(s->shares + i, impulse, change);
-        for (int k = 0; k < 3; k++) v[k] += change[k];
-    }
-}
+/* Velocities of the world's rigid bodies, x 6: by the impulses, and as contacts see them. */
+typedef struct rigid_velocities {
+    double *y, *seen;
+    size_t bytes;
+    bool few; /* contacts: they see the impulses of a group that is over, and else of a colour */
+} rigid_velocities;
 
-/* Relative velocity of a contact by all impulses, in world axes. */
-static void relative_velocity(const tb_soft_sweeps *s, const tb_soft_swept *c, double velocity[3])
+/* Changes velocities by the impulses of a contact, along its normal and tangents. */
+static void push(const tb_soft_sweeps *s, const tb_soft_swept *c, const double change[3], double *y)
 {
-    for (int k = 0; k < 3; k++) velocity[k] = 0;
+    double impulse[3];
+    for (int k = 0; k < 3; k++) impulse[k] = tb_soft_sweep_impulse(c, k, change);
     for (int32_t i = c->first; i < c->last; i++) {
         const tb_soft_share *x = s->shares + i;
-        double part[3];
-        tb_soft_share_velocity(x,
-                               x->place < s->soft_places
-                                   ? s->change + 3 * (size_t)x->place
-                                   : s->seen + 3 * (size_t)(x->place - s->soft_places),
-                               part);
-        for (int k = 0; k < 3; k++) velocity[k] += part[k];
+        double *v = s->change + 3 * (size_t)x->place;
+        for (int k = 0; k < 3; k++) v[k] += tb_soft_share_change(x, impulse[k]);
     }
+    for (int k = 0; k < TB_SOFT_TWIST && c->rigid >= 0; k++)
+        y[TB_SOFT_TWIST * c->rigid + k] += tb_soft_sweep_turn(c, k, change);
 }
 
-/* Contacts see the rigid bodies' velocities by the impulses of the colour that is over. */
-static void end_colour(const tb_soft_sweeps *s)
+/* u of a contact by all impulses. */
+static void find_slip(const tb_soft_sweeps *s, const tb_soft_swept *c, const double *seen,
+                      double u[3])
 {
-    const size_t halves = (size_t)(s->places - s->soft_places);
-    if (halves > 0)
-        memcpy(s->seen, s->change + 3 * (size_t)s->soft_places, 3 * halves * sizeof *s->seen);
+    double velocity[3] = {0, 0, 0};
+    for (int32_t i = c->first; i < c->last; i++) {
+        const double *v = s->change + 3 * (size_t)s->shares[i].place;
+        for (int k = 0; k < 3; k++) velocity[k] += s->shares[i].weight * v[k];
+    }
+    for (int k = 0; k < 3; k++) u[k] = tb_soft_sweep_slip(c, k, velocity);
+    for (int k = 0; k < 3 && c->rigid >= 0; k++)
+        u[k] += tb_soft_sweep_carried(c->rigid_row[k], seen + TB_SOFT_TWIST * (size_t)c->rigid);
 }
 
 /* A visit to all contacts; `first`: of the impulses that they begin with. Whether a working set changes. */
-static bool visit_all(const tb_soft_sweeps *s, bool first)
+static bool visit_all(const tb_soft_sweeps *s, const rigid_velocities *r, bool first)
 {
     bool changes = false;
     for (int32_t colour = 0; colour < s->number_of_colours; colour++) {
         for (int32_t i = s->colours[colour]; i < s->colours[colour + 1]; i++) {
             tb_soft_swept *c = s->contacts + i;
-            double velocity[3], impulse[3];
+            double u[3], change[3] = {c->alpha, c->beta[0], c->beta[1]};
             if (first) {
-                tb_soft_sweep_mobility(s, c);
-                tb_soft_sweep_first(c, impulse);
+                tb_soft_sweep_prepare(s->shares, c);
             } else {
-                relative_velocity(s, c, velocity);
-                changes |= tb_soft_sweep_improve(c, s->friction, velocity, impulse);
+                find_slip(s, c, r->seen, u);
+                changes |= tb_soft_sweep_improve(c, s->friction, u, change);
             }
-            push(s, c, impulse);
+            push(s, c, change, r->y);
+            const size_t body = TB_SOFT_TWIST * (size_t)(c->rigid >= 0 ? c->rigid : 0);
+            if (c->rigid >= 0 && r->few && tb_soft_ends_group(c))
+                memcpy(r->seen + body, r->y + body, TB_SOFT_TWIST * sizeof *r->y);
         }
-        end_colour(s);
+        memcpy(r->seen, r->y, r->bytes);
     }
     return changes;
 }
 
-static void sweep(const tb_soft_sweeps *s)
+static void sweep(const tb_soft_sweeps *s, const rigid_velocities *r)
 {
-    visit_all(s, true);
+    visit_all(s, r, true);
     for (int32_t n = 0, settled = 0; n < TB_SOFT_SWEEPS && settled < TB_SOFT_SETTLED; n++)
-        settled = visit_all(s, false) ? 0 : settled + 1;
+        settled = visit_all(s, r, false) ? 0 : settled + 1;
 }
 
 tb_status tb_soft_links_sweep(tb_soft_world *w, const tb_soft_links *l, const double *base,
                               const double *gap_velocity, tb_error *error)
 {
+    const size_t twists = TB_SOFT_TWIST * (size_t)w->number_of_rigid;
     tb_soft_sweeps s = {
         .contacts = TB_ARENA_ARRAY(&w->step, tb_soft_swept, l->count),
         .shares = TB_ARENA_ARRAY(&w->step, tb_soft_share, l->number_of_entries),
         .change = TB_ARENA_ZEROED(&w->step, double, 3 * (size_t)l->places),
-        .seen = TB_ARENA_ZEROED(&w->step, double, 3 * (size_t)(l->places - l->soft_places)),
         .number_of_contacts = l->count,
-        .number_of_shares = l->number_of_entries,
         .places = l->places,
-        .soft_places = l->soft_places,
         .friction = w->scene.options.friction,
     };
-    if (s.contacts == NULL || s.shares == NULL || s.change == NULL || s.seen == NULL)
+    const rigid_velocities r = {.y = TB_ARENA_ZEROED(&w->step, double, twists),
+                                .seen = TB_ARENA_ZEROED(&w->step, double, twists),
+                                .bytes = twists * sizeof(double),
+                                .few = tb_soft_sweeps_are_few(l->count, w->number_of_rigid)};
+    if (s.contacts == NULL || s.shares == NULL || s.change == NULL || r.y == NULL || r.seen == NULL)
         return tb_fail_memory(error, 0, "sweeps over contacts");
     tb_status status = list_contacts(w, l, base, gap_velocity, &s, error);
     if (status != TB_OK) return status;
+    split_rigid(&s, r.few);
     if (w->card != NULL && l->places == l->soft_places)
         status = tb_soft_card_sweep(w, &s, error);
     else
-        sweep(&s);
+        sweep(&s, &r);
     for (int32_t i = 0; i < l->count && status == TB_OK; i++) {
         const tb_soft_swept *x = s.contacts + i;
         tb_soft_contact *c = l->contacts + x->contact;

@@ -5,6 +5,7 @@
 
 #include "grid/card/steps.h"
 #include "grid/grid_internal.h"
+#include "grid/nodes/sweeps.h"
 #include "gpu_qp_util.h"
 #include "soft_util.h"
 
@@ -37,7 +38,7 @@ static const char JAW[] =
 static const char PLATES[] =
     "<soft model=\"plates\">\n"
     "  <option timestep=\"0.001\" gravity=\"4 1 -8\" friction=\"0.5\"/>\n"
-    "  <grid lower=\"-0.9 -0.9 -0.75\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>\n"
+    "  <grid lower=\"-0.9 -0.9 -0.9\" upper=\"0.9 0.9 0.9\" spacing=\"0.15\"/>\n"
     "  <material name=\"m\" density=\"1000\" young=\"3e4\" poisson=\"0.3\" damping=\"0.02\"/>\n"
     "  <body name=\"block\" material=\"m\" type=\"box\" size=\"0.3 0.3 0.16\" "
     "pos=\"0 0 0.13\"/>\n"
@@ -56,7 +57,15 @@ static const char BALL[] = "<mujoco><option timestep=\"0.001\"/><worldbody><body
                            "<freejoint/><geom type=\"sphere\" size=\"0.1\"/></body></worldbody>"
                            "</mujoco>\n";
 
-static char box[512]; /* see box_of */
+static char box[512];                 /* see box_of */
+static char fine[sizeof PLATES + 16]; /* the plates' scene on smaller cells */
+
+static const char *fine_plates(void)
+{
+    const char *spacing = strstr(PLATES, "0.15\"");
+    snprintf(fine, sizeof fine, "%.*s0.06%s", (int)(spacing - PLATES), PLATES, spacing + 4);
+    return fine;
+}
 
 static tb_status read_file(void *context, const char *path, unsigned char **bytes, size_t *size,
                            tb_error *cause)
@@ -66,6 +75,7 @@ static tb_status read_file(void *context, const char *path, unsigned char **byte
                        : strcmp(path, "two.xml") == 0    ? TWO
                        : strcmp(path, "box.xml") == 0    ? box
                        : strcmp(path, "plates.xml") == 0 ? PLATES
+                       : strcmp(path, "fine.xml") == 0   ? fine_plates()
                                                          : PAD;
     (void)context, (void)cause;
     *bytes = (unsigned char *)strdup(text);
@@ -210,10 +220,17 @@ START_TEST(a_clamped_pads_contacts_stay_on_the_card_with_the_processors_bytes)
 }
 END_TEST
 
-/* Contacts of one colour move one rigid body. */
+/* Contacts of one colour move one rigid body, in more than one group. */
 START_TEST(contacts_between_rigid_bodies_stay_on_the_card_with_the_processors_bytes)
 {
     touch_rigid("plates.xml", 24, 3);
+}
+END_TEST
+
+/* So many that all of a colour are visited at the same time. */
+START_TEST(many_contacts_of_rigid_bodies_stay_on_the_card_with_the_processors_bytes)
+{
+    touch_rigid("fine.xml", TB_SOFT_FEW_CONTACTS + 1, 1);
 }
 END_TEST
 
@@ -333,5 +350,6 @@ END_TEST
 TEST_MAIN(rigid_bodies_touch_soft_ones_on_a_card_with_the_processors_bytes,
           a_clamped_pads_contacts_stay_on_the_card_with_the_processors_bytes,
           contacts_between_rigid_bodies_stay_on_the_card_with_the_processors_bytes,
+          many_contacts_of_rigid_bodies_stay_on_the_card_with_the_processors_bytes,
           a_batch_has_worlds_with_and_without_soft_bodies, auto_takes_a_card_for_many_nodes,
           memory_of_soft_worlds_on_a_card_is_counted, a_step_on_a_lost_card_is_aborted)
