@@ -6,6 +6,16 @@
 #define KERNEL_STAGES tb_gpu_stages_alone
 #include "gpu/batch/step_part.h"
 
+/* Whether the host wants the launch to end, the same for all lanes. */
+TB_STATIC bool is_stopped(const tb_gpu_launch *launch)
+{
+    int32_t stop = 0;
+    if (launch->stop == NULL) return false;
+    if (TB_LEADER) stop = *launch->stop;
+    tb_team_share(&stop, sizeof stop);
+    return stop != 0;
+}
+
 /* Makes all steps of a world. */
 TB_STATIC void go_alone(const tb_gpu_launch *launch, int32_t slot)
 {

@@ -5,6 +5,24 @@
 #define KERNEL_STAGES tb_gpu_stages_begin
 #include "gpu/batch/step_part.h"
 
+/* The first world reads the host's word for all others: when thousands read it over the bus, this takes longer
+ * than the part. */
+TB_STATIC void pass_stop(const tb_gpu_launch *launch, int32_t slot)
+{
+    if (launch->stop == NULL || slot > 0 || !TB_LEADER) return;
+    if (*launch->stop != 0) atomicExch(&launch->counts[TB_GPU_STOPPED], 1);
+}
+
+/* Whether the host wants the launch to end, the same for all lanes. */
+TB_STATIC bool is_stopped(const tb_gpu_launch *launch)
+{
+    int32_t stop = 0;
+    if (launch->stop == NULL) return false;
+    if (TB_LEADER) stop = __ldcg(&launch->counts[TB_GPU_STOPPED]);
+    tb_team_share(&stop, sizeof stop);
+    return stop != 0;
+}
+
 TB_STATIC void begin_world(const tb_gpu_launch *launch, int32_t slot)
 {
     tb_gpu_world *world = &launch->worlds[launch->first + slot];
@@ -60,6 +78,7 @@ TB_STATIC void count_kind(const tb_gpu_launch *launch, int32_t slot)
 STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
 {
     const int32_t slot = slot_of_team();
+    pass_stop(&launch, slot);
     if (is_slot(&launch, slot)) begin_world(&launch, slot);
     count_kind(&launch, slot);
 }

@@ -4,16 +4,6 @@
 
 /* ---- a step that begins ---- */
 
-/* Whether the host wants the launch to end, the same for all lanes. */
-TB_STATIC bool is_stopped(const tb_gpu_launch *launch)
-{
-    int32_t stop = 0;
-    if (launch->stop == NULL) return false;
-    if (TB_LEADER) stop = *launch->stop;
-    tb_team_share(&stop, sizeof stop);
-    return stop != 0;
-}
-
 TB_STATIC void load_new_step(const tb_gpu_launch *launch, tb_gpu_world *world, saved_step *saved,
                              shared_step *shared)
 {

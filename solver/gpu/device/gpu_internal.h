@@ -36,8 +36,9 @@ enum {
 };
 
 /* Where the solves of a step overlap the next step of other worlds (steps.c): of a group's solves
- * in this call, how many blocks have begun and how many are done. */
-enum { TB_GPU_BEGUN, TB_GPU_DONE, TB_GPU_COUNTS };
+ * in this call, how many blocks have begun and how many are done. STOPPED: tb_gpu_launch.stop, as the
+ * first part of the last step or of this one has seen it. */
+enum { TB_GPU_BEGUN, TB_GPU_DONE, TB_GPU_STOPPED, TB_GPU_COUNTS };
 
 /* Worlds of a warp wait for each other, so like solves share warps: by which way they begin, how
  * many contacts they have and how many iterations the last one took, as far as these tell (see

@@ -83,5 +83,37 @@ START_TEST(worlds_of_other_laws_are_left_to_the_general_kernels)
 }
 END_TEST
 
+/* A block on the floor, as a box or as the hull of its corners. */
+static tb_model *block(bool as_hull)
+{
+    static const double half[3] = {0.06, 0.05, 0.04}, position[3] = {0, 0, 0.04};
+    tb_error error;
+    double vertices[24];
+    int32_t triangles[36];
+    tb_handle asset = {0};
+    tb_scene *scene = floor_scene();
+    box_mesh(half, vertices, triangles);
+    tb_mesh_def mesh = tb_mesh_defaults();
+    mesh.vertices = vertices;
+    mesh.number_of_vertices = 8;
+    mesh.triangles = triangles;
+    mesh.number_of_triangles = 12;
+    if (as_hull) TEST_OK(tb_scene_add_mesh(scene, &mesh, &asset, &error), &error);
+    place(scene, as_hull ? TB_SHAPE_CONVEX : TB_SHAPE_BOX, position, as_hull ? NULL : half, asset);
+    return finish(scene);
+}
+
+START_TEST(hulls_are_left_to_the_general_kernels)
+{
+    const tb_step_options options = tb_step_defaults();
+    for (int as_hull = 0; as_hull < 2; as_hull++) {
+        tb_model *model = block(as_hull);
+        ck_assert(tb_gpu_warp_fits(model, &options) == !as_hull);
+        tb_model_destroy(model);
+    }
+}
+END_TEST
+
 TEST_MAIN(the_kernel_has_sliding_friction_alone,
-          worlds_of_other_laws_are_left_to_the_general_kernels)
+          worlds_of_other_laws_are_left_to_the_general_kernels,
+          hulls_are_left_to_the_general_kernels)

@@ -38,8 +38,7 @@ TB_STATIC warp_sight warp_sight_of(const warp_keep *keep, warp_problem *p)
 
 /* ---- shapes ---- */
 
-/* Half extents of a shape along the world's axes; those of hulls and ellipsoids are the general
- * function's. */
+/* Half extents of a shape along the world's axes; those of ellipsoids are the general function's. */
 TB_STATIC tb_box warp_box(const tb_posed_shape *shape)
 {
     const tb_real *m = shape->pose.rotation.m, far = TB_REAL_MAX / 4;
@@ -85,8 +84,6 @@ TB_STATIC bool warp_place_shape(const warp_keep *keep, const warp_sight *sight)
     posed.type = (tb_shape_type)t->type[lane];
     posed.pose = tb_pose_mul(&b->pose, &local);
     posed.hull = NULL, posed.mesh = NULL, posed.field = NULL;
-    if (posed.type == TB_SHAPE_CONVEX)
-        posed.hull = &keep->model->hulls[keep->model->shapes[place].asset];
     const tb_box box = warp_box(&posed);
     const tb_box swept = tb_box_swept(&box, b->velocity, spin, keep->ahead, keep->margin);
     s->posed = posed;

@@ -46,10 +46,15 @@ static bool all_slide(const tb_model *m)
     return slides(&any);
 }
 
-static bool has_meshes(const tb_model *m)
+/* Hulls, meshes and height fields. A pair of hulls is searched by one lane: the warps of a processor do so
+ * one by one and each brings its own code, while the general kernel of contacts has all of them in the same
+ * code at once. */
+static bool has_facets(const tb_model *m)
 {
-    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++)
-        if (m->shapes[m->colliding_shapes[i]].type >= TB_SHAPE_MESH) return true;
+    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
+        const tb_shape_type type = m->shapes[m->colliding_shapes[i]].type;
+        if (type == TB_SHAPE_CONVEX || type >= TB_SHAPE_MESH) return true;
+    }
     return false;
 }
 
@@ -113,6 +118,6 @@ bool tb_gpu_warp_fits(const tb_model *model, const tb_step_options *options)
     const tb_model *m = model;
     return options_fit(options) && motion_fits(m) && m->number_of_equalities == 0 &&
            m->number_of_tendons == 0 && m->number_of_fluids == 0 && !m->has_adhesion &&
-           m->number_of_past_velocities == 0 && m->number_of_sleep_numbers == 0 && !has_meshes(m) &&
+           m->number_of_past_velocities == 0 && m->number_of_sleep_numbers == 0 && !has_facets(m) &&
            all_slide(m);
 }
