@@ -68,6 +68,17 @@ TB_EXTERN int32_t tb_collide_convex_in(const tb_posed_shape *a, const tb_posed_s
                                        tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
                                        uint32_t *flags, tb_epa *room);
 
+/* The same stage by stage, so that lanes whose pairs are in the same stage go together: after
+ * TB_COLLIDE_WAITS the caller asks again with the same search. A search begins with TB_SEARCH_FACES, and may lie where
+ * the points will be. The last stage, of shapes that overlap, begins and waits again until there is a room. */
+typedef struct tb_search tb_search;
+enum { TB_COLLIDE_WAITS = -2 };
+#define tb_collide_convex_stage TB_SYMBOL(tb_collide_convex_stage)
+TB_EXTERN int32_t tb_collide_convex_stage(const tb_posed_shape *a, const tb_posed_shape *b,
+                                          tb_real margin,
+                                          tb_contact_point points[TB_MANIFOLD_POINTS],
+                                          uint32_t *flags, tb_epa *room, tb_search *search);
+
 /* The same for mesh pairs: at least one shape is a MESH or HEIGHT_FIELD. Contract of
  * tb_collide_pair. */
 #define tb_collide_mesh TB_SYMBOL(tb_collide_mesh)

@@ -21,7 +21,8 @@ TB_STATIC int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b
 }
 
 TB_STATIC int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                 tb_contact_point *points, uint32_t *flags, tb_epa *room)
+                                 tb_contact_point *points, uint32_t *flags, tb_epa *room,
+                                 tb_search *search)
 {
     switch (b->type) {
     case TB_SHAPE_SPHERE: return tb_sphere_sphere(a, b, margin, points, flags);
@@ -29,16 +30,20 @@ TB_STATIC int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *
     case TB_SHAPE_CYLINDER: return tb_sphere_cylinder(a, b, margin, points, flags);
     case TB_SHAPE_BOX: return tb_sphere_box(a, b, margin, points);
     case TB_SHAPE_ELLIPSOID: return tb_sphere_ellipsoid(a, b, margin, points, flags);
-    default: return tb_convex_contacts(a, b, margin, points, flags, room);
+    default: return tb_convex_contacts(a, b, margin, points, flags, room, search);
     }
 }
 
 /* a->type <= b->type */
 TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                  tb_contact_point *points, uint32_t *flags, tb_epa *room)
+                                  tb_contact_point *points, uint32_t *flags, tb_epa *room,
+                                  tb_search *search)
 {
+    if (search && search->next != TB_SEARCH_FACES)
+        return tb_convex_contacts(a, b, margin, points, flags, room, search);
     if (a->type == TB_SHAPE_PLANE) return collide_plane(a, b, margin, points);
-    if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags, room);
+    if (a->type == TB_SHAPE_SPHERE)
+        return collide_sphere(a, b, margin, points, flags, room, search);
     if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CAPSULE)
         return tb_capsule_capsule(a, b, margin, points, flags);
     if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CYLINDER) {
@@ -53,18 +58,26 @@ TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape 
         const int count = tb_box_box(a, b, margin, points, flags);
         if (count != TB_BOX_BOX_GENERAL) return count;
     }
-    return tb_convex_contacts(a, b, margin, points, flags, room);
+    return tb_convex_contacts(a, b, margin, points, flags, room, search);
+}
+
+TB_EXTERN int32_t tb_collide_convex_stage(const tb_posed_shape *a, const tb_posed_shape *b,
+                                          tb_real margin,
+                                          tb_contact_point points[TB_MANIFOLD_POINTS],
+                                          uint32_t *flags, tb_epa *room, tb_search *search)
+{
+    if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags, room, search);
+    const int32_t count = collide_ordered(b, a, margin, points, flags, room, search);
+    tb_contact_mirror(points, count);
+    for (int32_t i = 0; i < count; i++)
+        points[i].feature = (points[i].feature << 32) | (points[i].feature >> 32);
+    return count;
 }
 
 TB_STATIC int32_t collide_either(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                  tb_contact_point *points, uint32_t *flags, tb_epa *room)
 {
-    if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags, room);
-    const int32_t count = collide_ordered(b, a, margin, points, flags, room);
-    tb_contact_mirror(points, count);
-    for (int32_t i = 0; i < count; i++)
-        points[i].feature = (points[i].feature << 32) | (points[i].feature >> 32);
-    return count;
+    return tb_collide_convex_stage(a, b, margin, points, flags, room, NULL);
 }
 
 /* Polytopes rolled by a ball have the contacts of the polytopes, with gaps smaller by the radius. */

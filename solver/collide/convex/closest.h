@@ -233,19 +233,14 @@ TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_closest *c)
            c->separation > TB_R(-0.1) * least;
 }
 
-/* False if the cores are farther apart than `limit`. Overlapping cores need the scratch `room`;
- * with NULL they give TB_CLOSEST_NO_ROOM and no result. */
 enum { TB_CLOSEST_NO_ROOM = -1 };
-TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c, tb_epa *room)
+
+/* The closest features after GJK, whose last simplex is in c->simplex; as tb_closest_find. */
+TB_FN_LARGE int tb_closest_after(tb_core *a, tb_core *b, tb_gjk_end end, tb_vec3 nearest,
+                                 tb_closest *c, tb_epa *room)
 {
     c->degenerate = 0;
     c->face = 0;
-    if (a->type == TB_SHAPE_ELLIPSOID && b->type == TB_SHAPE_ELLIPSOID &&
-        tb_closest_ellipsoids(a, b, c))
-        return c->separation <= limit;
-    const tb_real scale = a->extent + b->extent;
-    tb_vec3 nearest;
-    const tb_gjk_end end = tb_gjk(a, b, limit, scale, &c->simplex, &nearest);
     if (end == TB_GJK_BEYOND) return 0;
     if (end == TB_GJK_APART) {
         c->normal = tb_v3_normalize(tb_v3_negate(nearest), tb_v3(0, 0, 1));
@@ -255,6 +250,7 @@ TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closes
     } else if (!room) {
         return TB_CLOSEST_NO_ROOM;
     } else {
+        const tb_real scale = a->extent + b->extent;
         const int rank = tb_epa_normal(a, b, scale, &c->simplex, &c->normal, room);
         const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside);
         c->degenerate = rank < 2 || !(tb_v3_length2(ahead) > 0);
@@ -272,6 +268,21 @@ TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closes
     tb_closest_sharpen(a, b, c, certain ? c->normal : tb_closest_over_rim(a, b, c, found));
     if (!c->face) tb_closest_take_face(a, b, c);
     return 1;
+}
+
+/* False if the cores are farther apart than `limit`. Overlapping cores need the scratch `room`;
+ * with NULL they give TB_CLOSEST_NO_ROOM and no result but the simplex that tb_closest_after goes on
+ * from. */
+TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c, tb_epa *room)
+{
+    tb_vec3 nearest;
+    if (a->type == TB_SHAPE_ELLIPSOID && b->type == TB_SHAPE_ELLIPSOID) {
+        c->degenerate = 0;
+        c->face = 0;
+        if (tb_closest_ellipsoids(a, b, c)) return c->separation <= limit;
+    }
+    const tb_gjk_end end = tb_gjk(a, b, limit, a->extent + b->extent, &c->simplex, &nearest);
+    return tb_closest_after(a, b, end, nearest, c, room);
 }
 
 #endif

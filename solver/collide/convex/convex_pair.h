@@ -126,9 +126,43 @@ TB_FN_LARGE void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest 
                    tb_simplex_feature(&c->simplex, a, 0), tb_simplex_feature(&c->simplex, b, 1));
 }
 
-/* room: as of tb_closest_find; without it TB_COLLIDE_NO_ROOM is possible. */
+/* Where a pair that is searched stage by stage goes on. */
+typedef enum tb_search_stage {
+    TB_SEARCH_FACES,    /* at the beginning: faces that separate the shapes, or bear the contact */
+    TB_SEARCH_DISTANCE, /* with GJK */
+    TB_SEARCH_DEPTH     /* with EPA: the shapes overlap */
+} tb_search_stage;
+
+struct tb_search {
+    tb_search_stage next;
+    int32_t last_a, last_b; /* tb_core.last of both shapes */
+    tb_simplex simplex;     /* DEPTH: the last one of GJK */
+};
+
+/* Ends a stage. */
+TB_FN int tb_search_wait(tb_search *search, tb_search_stage next, const tb_core *a,
+                         const tb_core *b)
+{
+    search->next = next;
+    search->last_a = a->last;
+    search->last_b = b->last;
+    return TB_COLLIDE_WAITS;
+}
+
+/* The features that a search by stages finds in its present stage, as tb_closest_find. */
+TB_FN int tb_search_features(tb_core *a, tb_core *b, tb_real limit, const tb_search *search,
+                             tb_closest *c, tb_epa *room)
+{
+    if (!search || search->next < TB_SEARCH_DEPTH) return tb_closest_find(a, b, limit, c, room);
+    c->simplex = search->simplex;
+    return tb_closest_after(a, b, TB_GJK_TOUCHING, tb_v3(0, 0, 0), c, room);
+}
+
+/* room: as of tb_closest_find; without it TB_COLLIDE_NO_ROOM is possible. search: NULL, or the stage of
+ * this call, and TB_COLLIDE_WAITS is possible. */
 TB_FN_LARGE int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                   tb_contact_point *points, uint32_t *flags, tb_epa *room)
+                                   tb_contact_point *points, uint32_t *flags, tb_epa *room,
+                                   tb_search *search)
 {
     const tb_vec3 origin = a->pose.position;
     tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);
@@ -139,11 +173,23 @@ TB_FN_LARGE int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape
     o.margin = margin;
     o.count = 0;
 
-    const int face = tb_face_first_find(&core_a, &core_b, tie, limit, &c);
-    if (face == 0) return 0;
-    if (face == 1 ||
-        !(tb_convex_on_face(&core_a, &core_b, &c, &o) <= c.separation - radii + 4 * tie)) {
-        const int near = tb_closest_find(&core_a, &core_b, tb_max(limit, 0), &c, room);
+    bool found = false;
+    if (!search || search->next == TB_SEARCH_FACES) {
+        const int face = tb_face_first_find(&core_a, &core_b, tie, limit, &c);
+        if (face == 0) return 0;
+        found = face == 2 &&
+                tb_convex_on_face(&core_a, &core_b, &c, &o) <= c.separation - radii + 4 * tie;
+        if (!found && search) return tb_search_wait(search, TB_SEARCH_DISTANCE, &core_a, &core_b);
+    } else {
+        core_a.last = search->last_a;
+        core_b.last = search->last_b;
+    }
+    if (!found) {
+        const int near = tb_search_features(&core_a, &core_b, tb_max(limit, 0), search, &c, room);
+        if (near == TB_CLOSEST_NO_ROOM && search) {
+            search->simplex = c.simplex;
+            return tb_search_wait(search, TB_SEARCH_DEPTH, &core_a, &core_b);
+        }
         if (near == TB_CLOSEST_NO_ROOM) return TB_COLLIDE_NO_ROOM;
         if (!near || !(c.separation <= limit)) return 0;
         if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;

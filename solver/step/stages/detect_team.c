@@ -13,7 +13,7 @@
 typedef struct tb_near {
     int32_t a, b;       /* model shapes */
     int32_t count;      /* points; without those of pairs that cannot move */
-    int32_t contact;    /* number of its first one; before, 1: the pair waits for room */
+    int32_t contact;    /* number of its first one; before, 1: the pair waits for its next stage */
     int32_t row, value; /* of its first contact, from the first of all contacts */
     int32_t rows;       /* of a contact */
     int32_t chains;     /* in the list of unions; before, -1 - p: that of pair p */
@@ -149,10 +149,57 @@ TB_CALLED tb_status collide_meshes(const detection *d, const tb_near_list *list,
 }
 #endif
 
+/* The search for a pair's points lies where the points will be. */
+TB_STATIC tb_search *search_of(const tb_near *pair)
+{
+    static_assert(sizeof(tb_search) <= TB_MANIFOLD_POINTS * sizeof(tb_contact_point),
+                  "a search finds room among a pair's points");
+    return (tb_search *)(void *)pair->points;
+}
+
+/* The next stage of a pair's points. */
 TB_STATIC void collide_convex(const detection *d, tb_near *pair, uint32_t *flags, tb_epa *room)
 {
-    pair->count = tb_collide_convex_in(&d->shapes[pair->a], &d->shapes[pair->b],
-                                       pair_margin(d, pair->a, pair->b), pair->points, flags, room);
+    pair->count = tb_collide_convex_stage(&d->shapes[pair->a], &d->shapes[pair->b],
+                                          pair_margin(d, pair->a, pair->b), pair->points, flags,
+                                          room, search_of(pair));
+}
+
+/* The n-th pair that waits for its next stage, NULL: there are fewer. Looked for apart from the stage itself,
+ * so that the lanes of a warp, each with another pair, begin it together. */
+TB_STATIC tb_near *waiting_pair(const tb_near_list *list, int32_t n)
+{
+    for (int32_t p = 0; p < list->number_of_pairs; p++)
+        if (list->pairs[p].contact && n-- == 0) return &list->pairs[p];
+    return NULL;
+}
+
+/* Marks the pairs that wait, and counts them. */
+TB_STATIC int32_t count_waiting(const tb_near_list *list)
+{
+    int32_t own = 0, all;
+    TB_EACH (p, list->number_of_pairs) {
+        tb_near *pair = &list->pairs[p];
+        pair->contact = pair->count == TB_COLLIDE_WAITS;
+        own += pair->contact;
+    }
+    tb_team_before(own, &all);
+    tb_team_sync();
+    return all;
+}
+
+/* The next stage of all pairs that wait, `waiting` of them, as many at a time as there are rooms (NULL: as
+ * there are lanes). Returns how many wait after it. */
+TB_STATIC int32_t collide_waiting(const detection *d, const tb_near_list *list, int32_t waiting,
+                                  tb_epa *room, int32_t rooms, uint32_t *flags)
+{
+    const int32_t lane = tb_team_lane();
+    for (int32_t first = 0; first < waiting; first += rooms) {
+        tb_near *pair = lane < rooms ? waiting_pair(list, first + lane) : NULL;
+        if (pair) collide_convex(d, pair, flags, room ? &room[lane] : NULL);
+    }
+    tb_team_sync();
+    return count_waiting(list);
 }
 
 #ifdef TB_UNIT_WARP
@@ -179,11 +226,7 @@ TB_CALLED tb_status collide_deep(const detection *d, const tb_near_list *list, i
     if ((size_t)rooms > fitting) rooms = fitting > 0 ? (int32_t)fitting : 1;
     tb_epa *room = TB_ARENA_ARRAY(arena, tb_epa, rooms);
     if (!room) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t p = 0, waiting = 0; p < list->number_of_pairs; p++) {
-        tb_near *pair = &list->pairs[p];
-        if (!pair->contact || waiting++ % rooms != tb_team_lane()) continue;
-        collide_convex(d, pair, flags, &room[tb_team_lane()]);
-    }
+    (void)collide_waiting(d, list, number, room, rooms, flags);
     tb_arena_return_to(arena, mark);
     return TB_OK;
 }
@@ -193,30 +236,28 @@ TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
 {
     tb_world *w = d->world;
     uint32_t flags = 0;
-    int32_t own = 0, deep = 0, own_meshes = 0, meshes = 0;
+    int32_t own_meshes = 0, meshes = 0;
     tb_contact_point *points = TB_ARENA_ARRAY(
         w->arena, tb_contact_point, (size_t)TB_MANIFOLD_POINTS * (size_t)list->number_of_pairs);
     if (!points) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (p, list->number_of_pairs) {
         tb_near *pair = &list->pairs[p];
-        pair->contact = 0;
         if (is_mesh_pair(d, pair)) {
             own_meshes++;
             continue;
         }
         pair->points = points + (size_t)TB_MANIFOLD_POINTS * (size_t)p;
+        search_of(pair)->next = TB_SEARCH_FACES;
         collide_convex(d, pair, &flags, NULL);
-        pair->contact = pair->count == TB_COLLIDE_NO_ROOM;
-        own += pair->contact;
     }
     tb_status status = TB_OK;
-    tb_team_before(own, &deep);
     tb_team_before(own_meshes, &meshes);
-    tb_team_sync();
+    int32_t waiting = count_waiting(list);
+    if (waiting > 0) waiting = collide_waiting(d, list, waiting, NULL, tb_team_lanes(), &flags);
 #ifdef TB_UNIT_WARP
-    status = collide_others(list, deep, meshes);
+    status = collide_others(list, waiting, meshes);
 #else
-    if (deep > 0) status = collide_deep(d, list, deep, &flags);
+    if (waiting > 0) status = collide_deep(d, list, waiting, &flags);
     if (meshes > 0 && status == TB_OK) status = collide_meshes(d, list, meshes, &flags);
 #endif
     tb_team_sync();

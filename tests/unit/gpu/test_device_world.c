@@ -135,6 +135,39 @@ static tb_model *jaw_and_mug(void)
     return model;
 }
 
+/* A stone with many faces that two slides press, 1e-6 m deep in an edge of one and a face of the other. */
+static tb_model *pressed_stone(void)
+{
+    enum { RINGS = 5, CORNERS = 9 };
+    static const char BEGIN[] =
+        "<mujoco><option timestep=\"0.002\"/><worldbody><geom type=\"plane\" size=\"1 1 .1\"/>"
+        "<body pos=\"0 0 .028529\"><freejoint/><geom type=\"mesh\" mesh=\"stone\" "
+        "mass=\"0.2\"/></body>"
+        "<body pos=\"-.04233114 0 .036\"><joint name=\"l\" type=\"slide\" axis=\"1 0 0\"/>"
+        "<geom type=\"box\" size=\".01 .01 .015\" euler=\"0 0 45\" mass=\"0.1\"/></body>"
+        "<body pos=\".039999 0 .036\"><joint name=\"r\" type=\"slide\" axis=\"-1 0 0\"/>"
+        "<geom type=\"box\" size=\".01 .02 .015\" mass=\"0.1\"/></body></worldbody>"
+        "<actuator><motor joint=\"l\"/><motor joint=\"r\"/></actuator>"
+        "<asset><mesh name=\"stone\" vertex=\"";
+    static const double PI = 3.14159265358979323846;
+    char text[4096];
+    int n = snprintf(text, sizeof text, "%s", BEGIN);
+    for (int i = 0; i < RINGS * CORNERS; i++) {
+        const double up = PI * (i / CORNERS + 0.5) / RINGS,
+                     about = 2 * PI * (i % CORNERS) / CORNERS;
+        n += snprintf(text + n, sizeof text - (size_t)n, "%.5f %.5f %.5f ",
+                      0.03 * sin(up) * cos(about), 0.025 * sin(up) * sin(about), 0.03 * cos(up));
+    }
+    snprintf(text + n, sizeof text - (size_t)n, "\"/></asset></mujoco>");
+    tb_error error;
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    TEST_OK(tb_scene_load_mjcf(text, strlen(text), "stone.xml", NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
 /* ---- the same world twice ---- */
 
 /* A state with memory for just this many contacts. */
@@ -370,6 +403,22 @@ START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
     }
     tb_model_destroy(all);
     tb_model_destroy(jaw);
+}
+END_TEST
+
+/* All stages of a search for a hull's points: those of shapes that overlap come last. */
+START_TEST(hulls_have_the_bytes_of_the_library_whatever_the_team)
+{
+    static const int32_t LANES[] = {0, 1, 8, 32};
+    tb_model *stone = pressed_stone();
+    for (int k = 0; k < 8; k++) {
+        tb_step_options options = tb_step_defaults();
+        options.precision = k & 1 ? TB_FLOAT : TB_DOUBLE;
+        lanes = LANES[k / 2];
+        compare(stone, &options, 0, lanes == 32 ? 2 : 6);
+    }
+    lanes = 0;
+    tb_model_destroy(stone);
 }
 END_TEST
 
@@ -663,6 +712,7 @@ TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
           merged_points_have_the_bytes_of_the_library_whatever_the_team,
           teams_of_any_size_have_the_bytes_of_the_library,
+          hulls_have_the_bytes_of_the_library_whatever_the_team,
           islands_have_the_bytes_of_the_library_whatever_the_team,
           a_warp_comes_to_the_answer_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,
