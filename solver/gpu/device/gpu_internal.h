@@ -76,8 +76,8 @@ typedef struct tb_gpu_launch {
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;
-    /* pinned memory of the host: once it is not 0, no world begins another step, but each makes the
-     * first step of the launch; NULL: the launch goes to its end. Small worlds do not read it. */
+    /* pinned memory of the host: once it is not 0, a world begins at most one more step, but each makes
+     * the first step of the launch; NULL: the launch goes to its end. Small worlds do not read it. */
     const volatile int32_t *stop;
     int32_t wide; /* solves go to the kernel of wide worlds first */
 } tb_gpu_launch;
