@@ -81,3 +81,52 @@ tb_status wide_world_step(device_job *job, int32_t slice, wide_told *told,
     told->pauses = p.pauses;
     return status;
 }
+
+// ---- pairs with meshes ----
+
+typedef struct mesh_play {
+    team_meshes_call *call;
+    tb_arena arena;
+    tb_status status[32];
+    uint32_t flags[32];
+} mesh_play;
+
+static void play_meshes(void *context, int32_t lane)
+{
+    mesh_play *p = (mesh_play *)context;
+    team_meshes_call *call = p->call;
+    tb_arena *arena = &p->arena;
+    p->flags[lane] = 0;
+    p->status[lane] = TB_RESOURCE_EXHAUSTED;
+    tb_mesh_question *asked = TB_ARENA_ARRAY(arena, tb_mesh_question, call->pairs);
+    if (asked) {
+        TB_EACH (i, call->pairs) {
+            asked[i].a = &call->shapes[2 * i];
+            asked[i].b = &call->shapes[2 * i + 1];
+            asked[i].margin = call->margin;
+        }
+        tb_team_sync();
+        p->status[lane] = tb_collide_meshes(asked, call->pairs, arena, &p->flags[lane]);
+    }
+    if (lane != 0 || p->status[lane] != TB_OK) return;
+    for (int32_t i = 0, n = 0; i < call->pairs; n += asked[i++].count) {
+        call->counts[i] = asked[i].count;
+        if (n + asked[i].count > call->capacity) __builtin_trap();
+        for (int32_t k = 0; k < asked[i].count; k++) call->points[n + k] = asked[i].points[k];
+    }
+}
+
+tb_status team_meshes(team_meshes_call *call)
+{
+    mesh_play p = {};
+    p.call = call;
+    tb_arena_over(&p.arena, call->memory, call->bytes);
+    team_play(call->lanes, play_meshes, &p);
+    call->wanted = p.arena.peak;
+    call->flags = 0;
+    for (int32_t i = 0; i < call->lanes; i++) {
+        if (p.status[i] != p.status[0]) __builtin_trap();
+        call->flags |= p.flags[i];
+    }
+    return p.status[0];
+}
