@@ -58,6 +58,8 @@ TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape 
         const int count = tb_box_box(a, b, margin, points, flags);
         if (count != TB_BOX_BOX_GENERAL) return count;
     }
+    /* the search may lie among points that have been written meanwhile */
+    if (search) search->next = TB_SEARCH_FACES;
     return tb_convex_contacts(a, b, margin, points, flags, room, search);
 }
 

@@ -406,19 +406,43 @@ START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
 }
 END_TEST
 
-/* All stages of a search for a hull's points: those of shapes that overlap come last. */
-START_TEST(hulls_have_the_bytes_of_the_library_whatever_the_team)
+/* An edge of one box is closest to an edge of the other, while a part of its face lies over the other's face: the method for
+ * boxes begins with points of that part, and leaves the pair to the general one. */
+static tb_model *edges_side_by_side(void)
+{
+    static const char TEXT[] =
+        "<mujoco><option timestep=\"0.002\" gravity=\"0 0 0\"/><worldbody>"
+        "<geom type=\"plane\" size=\"2 2 .1\" pos=\"0 0 -.2\"/>"
+        "<body pos=\"1 0 -.1\"><freejoint/><geom type=\"box\" size=\".1 .1 .1\"/></body>"
+        "<body><freejoint/><geom type=\"box\" size=\".1 .1 .1\"/></body>"
+        "<body pos=\".2534 .0923 0\" euler=\"0 0 40.606\"><freejoint/>"
+        "<geom type=\"box\" size=\".1 .1 .09\"/></body></worldbody></mujoco>";
+    tb_error error;
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    TEST_OK(tb_scene_load_mjcf(TEXT, strlen(TEXT), "edges.xml", NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+/* All stages of a search for points of a hull, or of boxes that go to the general method: those of shapes
+ * that overlap come last. */
+START_TEST(searches_by_stages_have_the_bytes_of_the_library_whatever_the_team)
 {
     static const int32_t LANES[] = {0, 1, 8, 32};
-    tb_model *stone = pressed_stone();
+    tb_model *stone = pressed_stone(), *edges = edges_side_by_side();
     for (int k = 0; k < 8; k++) {
         tb_step_options options = tb_step_defaults();
         options.precision = k & 1 ? TB_FLOAT : TB_DOUBLE;
         lanes = LANES[k / 2];
         compare(stone, &options, 0, lanes == 32 ? 2 : 6);
+        options.contact_margin = 0.02;
+        compare(edges, &options, 0, 2);
     }
     lanes = 0;
     tb_model_destroy(stone);
+    tb_model_destroy(edges);
 }
 END_TEST
 
@@ -712,7 +736,7 @@ TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
           merged_points_have_the_bytes_of_the_library_whatever_the_team,
           teams_of_any_size_have_the_bytes_of_the_library,
-          hulls_have_the_bytes_of_the_library_whatever_the_team,
+          searches_by_stages_have_the_bytes_of_the_library_whatever_the_team,
           islands_have_the_bytes_of_the_library_whatever_the_team,
           a_warp_comes_to_the_answer_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,
