@@ -92,7 +92,7 @@ TB_FN void tb_soft_sweep_half(tb_soft_swept *c, int half, const double map[9])
     for (int k = 0; k < 3; k++) tb_soft_row(1, map, c->direction[k], c->rigid_row[k] + 3 * half);
 }
 
-/* What a visit needs, by the shares and the rows of the rigid body, if there is one. */
+/* The numbers that a visit to the contact needs, from its shares and its rigid body's rows, if there is one. */
 TB_FN void tb_soft_sweep_prepare(const tb_soft_share *shares, tb_soft_swept *c)
 {
     double mobility[9] = {0, 0, 0, 0, 0, 0, 0, 0, 0}; /* 1/kg: symmetric, in normal and tangents */

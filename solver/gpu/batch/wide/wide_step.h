@@ -183,8 +183,8 @@ TB_STATIC wide_outcome wide_find_solution(tb_world *w, tb_problem *problem, wide
     return WIDE_DONE;
 }
 
-/* Arrays of the solution of a new solve, and which statuses are known; false: the solve is not one of
- * those that are taken. */
+/* Arrays of the solution of a new solve, and which statuses are known; false: this kernel does not take
+ * such a solve. */
 TB_STATIC bool wide_begin_solution(tb_world *w, const tb_problem *problem, tb_solution *solution)
 {
     tb_real *speeds;
