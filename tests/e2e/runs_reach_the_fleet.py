@@ -135,6 +135,8 @@ def nothing_is_lost(postgres: Postgres, folder: Path) -> None:
                 report.check(False, "the daemon outlived its kill")
             except tribo.TriboError:
                 pass
+            # the call fails before the process has ended and let go of its store
+            killer.join()
             postgres.kill()
             daemons["north"] = start(folder, "north", postgres.url)
             for worker in workers:
