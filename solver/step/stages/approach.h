@@ -22,13 +22,19 @@ TB_FN tb_posed_shape tb_shape_at(const tb_model *m, const tb_model_shape *shape,
     posed.size = tb_v3_load(shape->size);
     posed.pose = tb_pose_mul(body, &local);
     posed.hull = shape->type == TB_SHAPE_CONVEX ? &m->hulls[shape->asset] : NULL;
-    posed.mesh = shape->type == TB_SHAPE_MESH ? &m->meshes[shape->asset] : NULL;
-    if (posed.mesh && posed.mesh->hull >= 0) {
-        posed.type = TB_SHAPE_CONVEX;
-        posed.hull = &m->hulls[posed.mesh->hull];
-        posed.mesh = NULL;
-    }
+    posed.mesh = NULL;
     posed.field = shape->type == TB_SHAPE_HEIGHT_FIELD ? &m->height_fields[shape->asset] : NULL;
+    if (shape->type == TB_SHAPE_MESH) {
+        /* by the type: from a test of posed.mesh for NULL nvcc 13.0 made code that read the NULL in
+         * a few warps of thousands */
+        const tb_triangle_mesh *mesh = &m->meshes[shape->asset];
+        if (mesh->hull < 0) {
+            posed.mesh = mesh;
+        } else {
+            posed.type = TB_SHAPE_CONVEX;
+            posed.hull = &m->hulls[mesh->hull];
+        }
+    }
     return posed;
 }
 
