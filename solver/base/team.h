@@ -242,10 +242,11 @@ TB_TEAM_FN bool tb_team_is_one(void)
 #endif
 }
 
-/* Shared memory for `count` numbers; NULL if the team has less. */
-TB_TEAM_FN tb_real *tb_team_numbers(int32_t count)
+/* Shared memory for `count` numbers, or `elsewhere` if the team has less. */
+TB_TEAM_FN tb_real *tb_team_numbers(int32_t count, tb_real *elsewhere)
 {
-    return count <= TB_TEAM_NUMBERS_OF_A_LANE * tb_team_lanes() ? tb_team_near() : NULL;
+    tb_real *near = tb_team_near();
+    return near && count <= TB_TEAM_NUMBERS_OF_A_LANE * tb_team_lanes() ? near : elsewhere;
 }
 
 /* Whether `own` is true in every lane. */

@@ -60,8 +60,7 @@ TB_STATIC inline tb_real tb_team_sum(const tb_real *p, int32_t width, int shape)
  * row's products follow those of the row before. */
 TB_STATIC inline tb_real *tb_team_products(const tb_sweeper *sweeper, int32_t width)
 {
-    tb_real *near = tb_team_numbers(3 * width);
-    return near ? near : sweeper->products;
+    return tb_team_numbers(3 * width, sweeper->products);
 }
 
 /* One row of Y times s by one lane. */

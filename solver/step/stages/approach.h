@@ -25,8 +25,7 @@ TB_FN tb_posed_shape tb_shape_at(const tb_model *m, const tb_model_shape *shape,
     posed.mesh = NULL;
     posed.field = shape->type == TB_SHAPE_HEIGHT_FIELD ? &m->height_fields[shape->asset] : NULL;
     if (shape->type == TB_SHAPE_MESH) {
-        /* by the type: from a test of posed.mesh for NULL nvcc 13.0 made code that read the NULL in
-         * a few warps of thousands */
+        /* by the type, not by posed.mesh: ptxas 13.0 tests a pointer that was just cleared too early */
         const tb_triangle_mesh *mesh = &m->meshes[shape->asset];
         if (mesh->hull < 0) {
             posed.mesh = mesh;
