@@ -2,7 +2,8 @@
  * cuts each.
  *
  * The contacts of a pair follow one another and couple the same dofs: their sum is gathered in a
- * small dense square first and then added to the matrix at once. */
+ * small dense square first and then added to the matrix at once. The motor, the dry friction and the
+ * limits of a joint are rows along the same velocity: in the matrix of one node they are one term. */
 #include "solve/newton/newton_system.h"
 
 #include "base/team.h"
@@ -272,6 +273,63 @@ TB_STATIC void add_to_dense(tb_newton_system *system, const tb_block *block, con
     }
 }
 
+/* ---- blocks along one velocity ---- */
+
+/* The last dof that a block of one row moves; -1: a block of more rows. */
+TB_STATIC int32_t last_dof_of_row(const tb_problem *problem, const tb_block *block)
+{
+    if (block->rows != 1 || block->segments < 1) return -1;
+    const tb_segment *run = problem->segments + block->segment + block->segments - 1;
+    return run->dof + run->count - 1;
+}
+
+/* Whether two blocks of one row with the same last dof have the same numbers, or their negatives. */
+TB_STATIC bool are_alike(const tb_problem *problem, const tb_block *a, const tb_block *b)
+{
+    if (!same_runs(problem, a, b)) return false;
+    const tb_real *one = problem->values + a->value, *other = problem->values + b->value;
+    bool same = true, opposite = true;
+    for (int32_t i = 0; i < a->width && (same || opposite); i++) {
+        same = same && one[i] == other[i];
+        opposite = opposite && one[i] == -other[i];
+    }
+    return same || opposite;
+}
+
+/* Links the blocks along one velocity, in ascending order. */
+TB_STATIC void link_alike(tb_newton_system *system)
+{
+    const tb_problem *problem = system->problem;
+    const int32_t blocks = problem->number_of_blocks;
+    int32_t *last = system->last_dof, *before = system->alike_before, *after = system->alike_after;
+    system->knows_alike = true;
+    TB_EACH (b, blocks) {
+        last[b] = last_dof_of_row(problem, &problem->blocks[b]);
+        after[b] = -1;
+    }
+    tb_team_sync();
+    TB_EACH (b, blocks) {
+        int32_t a = last[b] < 0 ? -1 : b - 1;
+        while (a >= 0 && (last[a] != last[b] ||
+                          !are_alike(problem, &problem->blocks[a], &problem->blocks[b])))
+            a--;
+        before[b] = a;
+        if (a >= 0) after[a] = b;
+    }
+    tb_team_sync();
+}
+
+/* D' of a block, or the sum of those of all blocks along its velocity. */
+TB_STATIC const tb_real *sum_alike(const tb_newton_system *system, int32_t b, tb_real *sum)
+{
+    const tb_real *own = system->reduced + TB_BLOCK_ROWS * (int64_t)system->problem->blocks[b].row;
+    if (system->alike_after[b] < 0) return own;
+    *sum = own[0];
+    for (int32_t k = system->alike_after[b]; k >= 0; k = system->alike_after[k])
+        *sum += system->reduced[TB_BLOCK_ROWS * (int64_t)system->problem->blocks[k].row];
+    return sum;
+}
+
 #ifndef TB_DEVICE
 /* The same numbers by one lane: a row of the matrix is walked once for three rows of Y, forwards,
  * since these are turned around first. */
@@ -328,11 +386,15 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
     tb_team_sync();
     const tb_block *before = NULL;
     const bool dense = system->one_node;
+    if (dense && !system->knows_alike) link_alike(system);
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
-        if (!system->inside[b]) continue;
         if (dense) {
-            const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
+            /* D' of open blocks is zero */
+            tb_real sum;
+            if (system->alike_before[b] >= 0) continue;
+            if (!system->inside[b] && system->alike_after[b] < 0) continue;
+            const tb_real *d = sum_alike(system, b, &sum);
 #ifdef TB_DEVICE
             if (before && !same_runs(problem, before, block)) tb_team_sync();
             add_to_dense(system, block, d);
@@ -342,6 +404,7 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
             before = block;
             continue;
         }
+        if (!system->inside[b]) continue;
         if (before && !same_runs(problem, before, block)) spread_square(system, before);
         add_to_square(problem, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row,
                       system->square);

@@ -28,8 +28,11 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
         system->widest = widest;
         system->reduced = TB_ARENA_ARRAY(arena, tb_real, TB_BLOCK_ROWS * (int64_t)rows);
         system->square = TB_ARENA_ZEROED(arena, tb_real, (size_t)widest * (size_t)widest);
+        system->last_dof = TB_ARENA_ARRAY(arena, int32_t, problem->number_of_blocks);
+        system->alike_before = TB_ARENA_ARRAY(arena, int32_t, problem->number_of_blocks);
+        system->alike_after = TB_ARENA_ARRAY(arena, int32_t, problem->number_of_blocks);
         if (!system->node || !system->node_row || !system->ds || !system->reduced ||
-            !system->square)
+            !system->square || !system->last_dof || !system->alike_before || !system->alike_after)
             return TB_RESOURCE_EXHAUSTED;
         return tb_newton_update_prepare(system);
     } else {

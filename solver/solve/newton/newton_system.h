@@ -66,6 +66,10 @@ typedef struct tb_newton_system {
     int32_t widest; /* block's width, factorized */
     /* factorized: D' as squares at 6 row; zero square of the widest block for sums */
     tb_real *reduced, *square;
+    /* factorized, blocks: the last dof of a block of one row, and the blocks before and after it along
+     * the same velocity; -1: none. Once `knows_alike`. */
+    int32_t *last_dof, *alike_before, *alike_after;
+    bool knows_alike;
     tb_real *ds; /* dofs: right side, then change of the whitened velocity of the last solve */
     tb_newton_update update;
     tb_newton_cached_factor cached;

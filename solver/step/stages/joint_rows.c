@@ -255,35 +255,109 @@ TB_STATIC void merge_row_chains(const tb_world *w, const joint_row *row, tb_chai
     tb_block_merge_chains(w->model, chains, many ? row->on.dofs : &last, many ? row->on.count : 1);
 }
 
+/* The row's coefficient of its i-th dof. */
+TB_STATIC tb_real row_coefficient(const joint_row *row, int32_t i)
+{
+    const double *coefficients = row->on.coefficients ? row->on.coefficients : row->own;
+    return TB_R(row->scale * row->on.scale * coefficients[i]);
+}
+
+/* The block of a row but for its numbers; `velocity`: of the row, in u_free. */
+TB_STATIC void write_joint_block(const tb_world *w, const tb_block_offsets *place,
+                                 const joint_row *row, tb_real velocity)
+{
+    const tb_transmission *t = &row->on;
+    tb_block *b = &w->blocks[place->block];
+    b->lower = row->lower;
+    b->upper = row->upper;
+    w->c[place->row] = velocity + row->bias + TB_R(row->scale * t->scale * t->drift);
+    w->compliance[place->row] = row->compliance;
+    w->recovery[place->row] = row->recovery;
+    w->gaps[place->row] = row->gap;
+    w->driven[place->row] = TB_R(row->scale * t->scale * t->drift);
+}
+
 /* The row as a block of its own. */
 TB_STATIC void write_row(const tb_world *w, const tb_chains *chains, const tb_block_offsets *place,
                          const joint_row *row)
 {
     const tb_transmission *t = &row->on;
-    const double *coefficients = t->coefficients ? t->coefficients : row->own;
     tb_real *values = tb_block_put(w, chains, place, row->law, 1, row->memory);
-    tb_block *b = &w->blocks[place->block];
-    b->lower = row->lower;
-    b->upper = row->upper;
     for (int32_t i = 0; i < t->count; i++)
-        values[tb_block_position(chains, tb_transmission_dof(t, i))] +=
-            TB_R(row->scale * t->scale * coefficients[i]);
-    w->c[place->row] = tb_block_dot(chains, values, w->u_free) + row->bias +
-                       TB_R(row->scale * t->scale * t->drift);
-    w->compliance[place->row] = row->compliance;
-    w->recovery[place->row] = row->recovery;
-    w->gaps[place->row] = row->gap;
-    w->driven[place->row] = TB_R(row->scale * t->scale * t->drift);
+        values[tb_block_position(chains, tb_transmission_dof(t, i))] += row_coefficient(row, i);
+    write_joint_block(w, place, row, tb_block_dot(chains, values, w->u_free));
     tb_block_whiten_row(w, chains, values);
 }
 
+/* ---- rows along one velocity, where one lane writes all rows ---- */
+
+/* The motor, the dry friction and the limits of a joint have the same whitened numbers, or their
+ * negatives: the first row of a dof computes them, the others copy them. */
+#define known_rows TB_SYMBOL(known_rows)
+typedef struct known_rows {
+    int32_t *block;       /* dofs: the first row's block; -1: none */
+    tb_real *coefficient; /* dofs: of that row */
+} known_rows;
+
+#ifndef TB_DEVICE
+/* The dof of a row of one dof; -1: a row of more. */
+TB_STATIC int32_t only_dof(const joint_row *row)
+{
+    return row->on.count == 1 ? tb_transmission_dof(&row->on, 0) : -1;
+}
+
+/* Writes a row behind all others by the numbers of a known one. *wrote: false where none is known. */
+TB_STATIC tb_status repeat_row(tb_world *w, const known_rows *known, const joint_row *row,
+                               const tb_chains *chains, bool *wrote)
+{
+    const int32_t dof = only_dof(row), first = dof < 0 ? -1 : known->block[dof];
+    *wrote = false;
+    if (first < 0) return TB_OK;
+    const tb_real own = row_coefficient(row, 0), other = known->coefficient[dof];
+    if (own != other && own != -other) return TB_OK;
+    const tb_block from = w->blocks[first];
+    if (!tb_block_reserve(w, 1, 1, from.width)) return TB_RESOURCE_EXHAUSTED;
+    const tb_block_offsets place = {w->number_of_blocks, w->number_of_rows, w->number_of_values};
+    tb_chains same = *chains;
+    same.segment = from.segment;
+    same.number_of_runs = from.segments;
+    same.width = from.width;
+    tb_real *values = tb_block_put(w, &same, &place, row->law, 1, row->memory);
+    const tb_real *numbers = w->values + from.value;
+    for (int32_t i = 0; i < from.width; i++) values[i] = own == other ? numbers[i] : -numbers[i];
+    write_joint_block(w, &place, row, 0 + own * w->u_free[dof]);
+    w->number_of_blocks++;
+    w->number_of_rows++;
+    w->number_of_values += from.width;
+    w->has_compliance = w->has_compliance || row->compliance != 0;
+    *wrote = true;
+    return TB_OK;
+}
+
+/* Notes the last block as that of a dof's row. */
+TB_STATIC void note_row(const tb_world *w, const known_rows *known, const joint_row *row)
+{
+    const int32_t dof = only_dof(row);
+    if (dof < 0 || known->block[dof] >= 0) return;
+    known->block[dof] = w->number_of_blocks - 1;
+    known->coefficient[dof] = row_coefficient(row, 0);
+}
+#endif
+
 /* Rows of one round, one for each lane, from this lane's k-th on; the rows that exist are
  * packed. */
-TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, int32_t k,
-                              tb_chains *chains)
+TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, const known_rows *known,
+                              int32_t k, tb_chains *chains)
 {
     joint_row row;
     const bool is = joint_row_at(w, memory, k, &row);
+#ifdef TB_DEVICE
+    (void)known;
+#else
+    bool wrote = false;
+    const tb_status status = is ? repeat_row(w, known, &row, chains, &wrote) : TB_OK;
+    if (status != TB_OK || wrote) return status;
+#endif
     if (is) merge_row_chains(w, &row, chains);
 
     int32_t rows, values, runs;
@@ -309,6 +383,9 @@ TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, int32_t 
         w->has_compliance = w->has_compliance || compliance;
     }
     tb_team_sync();
+#ifndef TB_DEVICE
+    note_row(w, known, &row);
+#endif
     return TB_OK;
 }
 
@@ -321,6 +398,13 @@ TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
     int32_t *own = TB_ARENA_ARRAY(w->arena, int32_t, 2 * others);
     int8_t *own_sides = TB_ARENA_ARRAY(w->arena, int8_t, others);
     if (!own || !own_sides) return TB_RESOURCE_EXHAUSTED;
+    known_rows known = {NULL, NULL};
+#ifndef TB_DEVICE
+    known.block = TB_ARENA_ARRAY(w->arena, int32_t, w->model->number_of_dofs);
+    known.coefficient = TB_ARENA_ARRAY(w->arena, tb_real, w->model->number_of_dofs);
+    if (!known.block || !known.coefficient) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t dof = 0; dof < w->model->number_of_dofs; dof++) known.block[dof] = -1;
+#endif
     tb_chains chains = w->chains;
     if (!TB_LEADER) {
         const int32_t at = (tb_team_lane() - 1) * size;
@@ -330,7 +414,7 @@ TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
     }
     tb_status status = TB_OK;
     for (int32_t base = 0; base < most && status == TB_OK; base += lanes)
-        status = add_round(w, memory, base + tb_team_lane(), &chains);
+        status = add_round(w, memory, &known, base + tb_team_lane(), &chains);
     if (TB_LEADER) w->has_chains = false;
     tb_team_sync();
     return status;

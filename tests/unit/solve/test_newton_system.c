@@ -263,6 +263,71 @@ START_TEST(a_factor_goes_when_much_has_changed)
 }
 END_TEST
 
+/* ---- rows along one velocity ---- */
+
+/* Three rows along each of four velocities, one of them turned around, among rows with the same last
+ * dof but other numbers and a contact: the step satisfies w change + D (G + E) change = w gap. */
+START_TEST(rows_along_one_velocity_are_one_term)
+{
+    enum { DOFS = 8, VELOCITIES = 4, BLOCKS = 4 * VELOCITIES + 1, ROWS = 4 * VELOCITIES + 3 };
+    double weight[BLOCKS], slope[TB_BLOCK_ROWS * ROWS] = {0}, gap[ROWS], change[ROWS];
+    uint8_t statuses[BLOCKS];
+    tb_random random = tb_random_stream(29, 0);
+    made_begin(&made, DOFS);
+    for (int kind = 0; kind < 4; kind++)
+        for (int v = 0; v < VELOCITIES; v++) {
+            tb_random own = tb_random_stream(31, (uint64_t)(kind == 2 ? 9 + v : v));
+            double y[DOFS], c = 0;
+            for (int i = 0; i < 2 * v + 2; i++)
+                y[i] = (kind == 3 ? -1 : 1) * tb_random_normal(&own);
+            made_add(&made, TB_LAW_BOX, 1, 0, 0, 2 * v + 2, 0, 0, y, &c);
+        }
+    double y[3 * DOFS], c[3] = {0, 0, 0};
+    for (int i = 0; i < 3 * DOFS; i++) y[i] = tb_random_normal(&random);
+    made_add(&made, TB_LAW_COULOMB, 3, 0.5, 0, DOFS, 0, 0, y, c);
+    made.problem.compliance = made.compliance;
+    for (int i = 0; i < ROWS; i++) {
+        made.compliance[i] = i < VELOCITIES ? 0.3 : 0;
+        gap[i] = tb_random_normal(&random);
+    }
+    for (int b = 0; b < BLOCKS; b++) {
+        weight[b] = 0.01 * (1 + b % 3);
+        statuses[b] = b == 1 || b == VELOCITIES + 2 ? TB_CONTACT_OPEN : TB_CONTACT_STICK;
+        for (int i = 0; i < made.blocks[b].rows && statuses[b] != TB_CONTACT_OPEN; i++)
+            slope[TB_BLOCK_ROWS * made.blocks[b].row + i * (made.blocks[b].rows + 1)] = 1;
+    }
+    tb_arena arena;
+    tb_newton_system system;
+    bool solved = false;
+    tb_arena_init(&arena, 0);
+    ck_assert(tb_newton_system_prepare(&system, &made.problem, &arena) == TB_OK);
+    ck_assert(tb_newton_system_solve(&system, weight, slope, gap, statuses, change, &solved) ==
+              TB_OK);
+    ck_assert(solved && system.one_node);
+    for (int b = 0; b < BLOCKS; b++) {
+        const int before = b < VELOCITIES || b == BLOCKS - 1 || b / VELOCITIES == 2 ? -1
+                           : b / VELOCITIES == 1                                    ? b - VELOCITIES
+                                                 : b - 2 * VELOCITIES;
+        ck_assert_int_eq(system.alike_before[b], before);
+        for (int i = 0; i < made.blocks[b].rows; i++) {
+            const int row = made.blocks[b].row + i;
+            const double *own = made.values + made.blocks[b].value + i * made.blocks[b].width;
+            double velocity = made.compliance[row] * change[row];
+            for (int other = 0; other < BLOCKS; other++)
+                for (int k = 0; k < made.blocks[other].rows; k++) {
+                    const tb_block *o = &made.blocks[other];
+                    const double *theirs = made.values + o->value + k * o->width;
+                    for (int d = 0; d < o->width && d < made.blocks[b].width; d++)
+                        velocity += own[d] * theirs[d] * change[o->row + k];
+                }
+            const double open = statuses[b] == TB_CONTACT_OPEN ? 0 : 1;
+            TEST_NEAR(weight[b] * change[row] + open * velocity, weight[b] * gap[row], 1e-12);
+        }
+    }
+    tb_arena_destroy(&arena);
+}
+END_TEST
+
 /* ---- the factor of an earlier solve ---- */
 
 enum { CACHED_BODIES = 4, CACHED_CONTACTS = 12, CACHED = 1 + 36 * CACHED_BODIES * CACHED_BODIES };
@@ -397,5 +462,5 @@ END_TEST
 
 TEST_MAIN(sparse_lu_solves_what_it_factored, sparse_lu_says_what_is_singular_and_what_is_too_large,
           large_graphs_are_ordered_with_little_fill, a_factor_serves_while_few_blocks_change,
-          a_factor_goes_when_much_has_changed, a_factor_serves_later_solves_that_are_near,
-          newton_solves_rows_of_twenty_thousand_bodies)
+          a_factor_goes_when_much_has_changed, rows_along_one_velocity_are_one_term,
+          a_factor_serves_later_solves_that_are_near, newton_solves_rows_of_twenty_thousand_bodies)

@@ -164,6 +164,40 @@ START_TEST(a_strong_back_emf_brakes_without_swinging)
 }
 END_TEST
 
+/* A servo on a joint with dry friction and a limit, by gears of 1, -1 and 2 for the same torque: the
+ * rows of the joint have the same numbers, opposite ones, and others. */
+START_TEST(a_gear_changes_nothing_but_the_units)
+{
+    static const char *const SERVO[] = {"kp='40' kv='4' gear='1'", "kp='40' kv='4' gear='-1'",
+                                        "kp='10' kv='1' gear='2'"};
+    static const double GEAR[] = {1, -1, 2};
+    double q[3][2];
+    for (int k = 0; k < 3; k++) {
+        char text[1000];
+        snprintf(
+            text, sizeof text,
+            MJCF("<option timestep='.002'/><compiler angle='radian'/><worldbody><body><joint "
+                 "name='a' axis='0 1 0' frictionloss='.3'/><geom type='capsule' size='.02' "
+                 "fromto='0 0 0 .3 0 0'/><body pos='.3 0 0'><joint name='b' axis='0 1 0' "
+                 "range='-.5 .4' frictionloss='.2'/><geom type='capsule' size='.02' fromto='0 0 "
+                 "0 .3 0 0'/></body></body></worldbody><actuator><position joint='b' "
+                 "%s/></actuator>"),
+            SERVO[k]);
+        world w = begin(text);
+        const double wanted = GEAR[k];
+        control(&w, 1, &wanted);
+        step(&w, 300);
+        for (int i = 0; i < 2; i++) q[k][i] = tb_state_q(w.state)[i];
+        end(&w);
+    }
+    TEST_NEAR(q[0][1], 0.4, 1e-6); /* at its limit */
+    for (int i = 0; i < 2; i++) {
+        TEST_NEAR(q[1][i], q[0][i], 1e-8);
+        TEST_NEAR(q[2][i], q[0][i], 1e-8);
+    }
+}
+END_TEST
+
 /* 50 ms late to the step, for every kind of interpolation; a copy of the state continues in the
  * same way. */
 START_TEST(a_delayed_control_comes_late)
@@ -314,8 +348,8 @@ END_TEST
 
 TEST_MAIN(an_integral_takes_the_error_away, a_setpoint_is_followed_at_its_rate,
           further_controls_are_inputs_of_one_force, a_winding_delays_its_current,
-          a_strong_back_emf_brakes_without_swinging, a_delayed_control_comes_late,
-          an_orientation_servo_turns_to_its_orientation, a_tendon_bounds_the_sum_of_its_actuators,
-          a_polynomial_tendon_sags_to_its_force, a_spring_that_weakens_pulls,
-          a_surface_holds_up_to_its_adhesion, adhesion_counts_for_friction,
-          a_surface_draws_across_its_gap)
+          a_strong_back_emf_brakes_without_swinging, a_gear_changes_nothing_but_the_units,
+          a_delayed_control_comes_late, an_orientation_servo_turns_to_its_orientation,
+          a_tendon_bounds_the_sum_of_its_actuators, a_polynomial_tendon_sags_to_its_force,
+          a_spring_that_weakens_pulls, a_surface_holds_up_to_its_adhesion,
+          adhesion_counts_for_friction, a_surface_draws_across_its_gap)
