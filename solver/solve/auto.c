@@ -314,6 +314,15 @@ TB_STATIC void learn_of_sets(tb_choice *choice, double steps)
     h->newton *= HISTORY_DECAY;
 }
 
+/* After steps from sets that failed and sweeps that then ended the solve: sweeps from the start would
+ * have cost about as many. Without this an average of sweeps that Newton had to end, which is high, would
+ * decay too slowly to let sweeps try again. */
+TB_STATIC void learn_of_sweeps_alone(tb_choice *choice, int32_t sweeps)
+{
+    tb_solve_history *h = choice->history;
+    h->sweeps = tb_larger(learn(h->sweeps, (double)sweeps), DBL_MIN);
+}
+
 /* Present cost, in sweeps, of steps from sets that sweeps have found. */
 TB_STATIC double worth_of_sets(const tb_choice *choice)
 {
@@ -410,6 +419,7 @@ TB_STATIC tb_status auto_follow_path(tb_choice *choice, bool *ended)
     if (choice->apart || !tb_newton_has_path(choice->problem)) return TB_OK;
     tb_status status = auto_run(choice, TB_RUN_SOR, NULL, FIRST_RUN_SWEEPS, ended);
     const bool swept = *ended;
+    if (swept && choice->history) learn_of_sweeps_alone(choice, choice->solution->iterations);
     if (status == TB_OK && !swept)
         status = auto_run(choice, TB_RUN_NEWTON, NULL, PATH_ITERATIONS, ended);
     if (status != TB_OK || !*ended || !choice->history) return status;
@@ -466,12 +476,17 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
         status = auto_follow_path(choice, &ended);
         if (status != TB_OK || ended) return status;
     }
+    const int32_t made = choice->iterations;
+    const int32_t solves = choice->work.linear_solves;
     status = auto_sweep(choice, from_sets ? NULL : warm, &ended);
     if (status != TB_OK) return status;
-    if (from_sets && choice->history)
+    if (from_sets && choice->history) {
         learn_of_sets(choice, choice->cost / choice->history->price);
-    else if (ended && choice->work.linear_solves == 0)
+        if (ended && choice->work.linear_solves == solves)
+            learn_of_sweeps_alone(choice, choice->iterations - made);
+    } else if (ended && choice->work.linear_solves == 0) {
         status = learn_of_sweeps(choice);
+    }
     if (ended || status != TB_OK) return status;
 
     /* then Newton, and sweeps again from its impulses */

@@ -341,6 +341,33 @@ START_TEST(auto_begins_with_what_was_the_cheaper_way)
 }
 END_TEST
 
+/* Sweeps whose average is high, since Newton had to end them once, end solves from wrong statuses: the
+ * average follows at once, so that the next solve begins with sweeps. */
+START_TEST(auto_returns_to_sweeps_that_end_what_steps_from_statuses_left)
+{
+    enum { CONTACTS = 30 };
+    const tb_solve_options options = made_options("auto", 1e-6);
+    int32_t cases = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        made_random(&made, seed, CONTACTS, 6, 1.5, 1);
+        double zero[3 * CONTACTS] = {0};
+        uint8_t statuses[CONTACTS];
+        for (int b = 0; b < CONTACTS; b++) statuses[b] = (uint8_t)((b + (int)seed) % 3);
+        tb_solve_history history = {.sweeps = 1000, .steps = 1, .price = 1};
+        tb_warm_start warm = {.lambda = zero, .statuses = statuses, .history = &history};
+        made_solve_warm(&made.problem, &options, warm, &one);
+        const double sweeps = one.solution.iterations - one.solution.work.linear_solves;
+        const bool stepped = one.solution.work.linear_solves > 0;
+        /* after 30 sweeps steps from statuses are tried once more */
+        if (strcmp(one.solution.solver, "sor") != 0 || !stepped || sweeps > 30) continue;
+        ck_assert_msg(history.sweeps <= 0.5 * (1000 + sweeps), "%g after %g", history.sweeps,
+                      sweeps);
+        cases++;
+    }
+    ck_assert_int_gt(cases, 0);
+}
+END_TEST
+
 /* ---- manners ---- */
 
 START_TEST(the_same_problem_gives_the_same_bytes_and_memory_is_taken_once)
@@ -662,6 +689,7 @@ TEST_MAIN(a_path_of_falling_weights_needs_few_steps, a_known_pull_that_does_not_
           random_piles_are_solved_to_1e_10, a_matrix_that_is_not_symmetric_is_used_as_given,
           a_stack_that_grows_heavier_upwards_needs_newton, a_warm_start_needs_less_than_a_cold_one,
           auto_begins_with_what_was_the_cheaper_way,
+          auto_returns_to_sweeps_that_end_what_steps_from_statuses_left,
           the_same_problem_gives_the_same_bytes_and_memory_is_taken_once,
           whitened_velocity_comes_back,
           numbers_that_are_not_finite_diverge_and_nothing_but_zeros_leaves,
