@@ -2,15 +2,14 @@
  *
  * The proximal problem of newton.c is easy at a large epsilon: from a warm start Newton needs two
  * to five steps at 0.1, and crawls from kink to kink at 1e-4. So the first round has the epsilon of
- * the start's residual, and each later round a smaller one, the smaller the fewer steps the last
- * round took. Three things keep the rounds short:
+ * the start's residual, and each later round a smaller one. Three things keep the rounds short:
  *
  *   - Where the sets (open, stick, slip, and where to) of the last round hold at the new epsilon,
  *     its solution is that of one linear system, so the first step of a round assumes these sets.
  *     Read off the projections, they would be wrong: at a smaller epsilon the projected point
  *     p - xi / w lies far from the impulses.
- *   - After a round of several steps with new sets, one such step goes to TRIAL_EPSILON at once.
- *     Where the sets are those of the answer, it is the answer.
+ *   - After a round of several steps with new sets and a small residual, one such step goes to
+ *     TRIAL_EPSILON at once. Where the sets are those of the answer, it is the answer.
  *   - The other steps end where the gap prox - lambda is at a right angle to their own dxi. With
  *     the radii of friction held, -dxi' gap is the derivative of a convex function along the step,
  *     so that this is an exact line search (as in Todorov, ICRA 2014, section IV, for the primal).
@@ -44,7 +43,6 @@ enum {
     PATH_LENGTHENINGS = 3,    /* of a step, by doubling */
     PATH_SECTIONS = 8,        /* of the interval of lengths */
     PATH_SHORT_ROUND = 2,     /* steps: fewer are a short round, which asks for no trial */
-    PATH_LONG_ROUND = 6,      /* steps: from so many on epsilon falls least */
     PATH_PATIENCE = 3         /* rounds in a row that are no better than the best */
 };
 static const double PATH_LEAST_FIRST_EPSILON = 1e-3, PATH_LARGEST_EPSILON = 0.1;
@@ -52,10 +50,10 @@ static const double PATH_LEAST_FIRST_EPSILON = 1e-3, PATH_LARGEST_EPSILON = 0.1;
 static const double PATH_LEAST_EPSILON = 1e-4, PATH_LEAST_SHORT_EPSILON = 1e-8;
 static const double PATH_IDLE_EPSILON = 1e-7; /* short rounds above it need not be better */
 static const double TRIAL_EPSILON = 1e-5;
-/* of epsilon, after short, middle and long rounds */
-static const double SHRINK_AFTER_SHORT = 0.1, SHRINK_AFTER_MIDDLE = 0.2, SHRINK_AFTER_LONG = 0.3;
-static const double RIGHT_ANGLE = 0.1;    /* of the derivative at the step's begin */
-static const double SECTION_MARGIN = 0.1; /* of an interval, at both ends */
+static const double TRIAL_RESIDUAL = 1e-4; /* beyond it the sets are seldom those of the answer */
+static const double PATH_SHRINK = 0.3;     /* of epsilon, a round */
+static const double RIGHT_ANGLE = 0.1;     /* of the derivative at the step's begin */
+static const double SECTION_MARGIN = 0.1;  /* of an interval, at both ends */
 static const double SETS_HOLD = 1e-3; /* of the merit: a step with assumed sets ends the round */
 static const double TRIAL_GAIN = 0.1; /* of the residual: a trial that is no answer is kept */
 
@@ -278,17 +276,15 @@ TB_EXTERN tb_status tb_newton_follow_path(tb_newton *it)
         if (status == TB_OK) status = path_end_round(it, &residual);
         if (status != TB_OK || it->best_residual <= tolerance || it->work >= limit) break;
         const bool is_short = steps < PATH_SHORT_ROUND;
-        const bool tries = !path_keep_statuses(it, it->tried) && !is_short;
+        const bool is_new = !path_keep_statuses(it, it->tried);
+        const bool tries = is_new && !is_short && residual <= TRIAL_RESIDUAL;
         if (tries) status = path_try(it, &residual);
         if (it->best_residual < best)
             idle = 0;
         else if (!is_short || it->epsilon <= PATH_IDLE_EPSILON)
             idle++;
         const double least = is_short ? PATH_LEAST_SHORT_EPSILON : PATH_LEAST_EPSILON;
-        const double shrink = is_short                  ? SHRINK_AFTER_SHORT
-                              : steps < PATH_LONG_ROUND ? SHRINK_AFTER_MIDDLE
-                                                        : SHRINK_AFTER_LONG;
-        it->epsilon = tb_max(it->epsilon * shrink, tb_min(least, it->epsilon));
+        it->epsilon = tb_max(it->epsilon * PATH_SHRINK, tb_min(least, it->epsilon));
     }
     return status;
 }
