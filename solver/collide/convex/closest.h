@@ -213,24 +213,107 @@ TB_FN void tb_closest_point_in_hull(const tb_core *a, const tb_core *b, tb_close
     c->face = 2;
 }
 
-/* Two ellipsoids by Newton's method from the line of their middles. For separated ellipsoids the
- * normal that solves the equation is unique; in shallow penetration (a tenth of the smallest
- * semi-axis) it is the nearest. */
-TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_closest *c)
+/* ---- two ellipsoids ---- */
+
+/* Sums over two ellipsoids, as seen along a unit vector n with the tangents t0 and t1. The extreme
+ * point of one along n is f(n) = R S^2 R'n / |S R'n| from its middle, R the rotation, S the semi-axes. */
+typedef struct tb_ellipsoid_sums {
+    tb_real height;    /* f . n */
+    tb_real along[2];  /* f . t0, f . t1 */
+    tb_real slopes[3]; /* t0 . f' t0, t0 . f' t1, t1 . f' t1 */
+} tb_ellipsoid_sums;
+
+TB_FN void tb_ellipsoid_add(const tb_core *core, tb_vec3 n, const tb_vec3 *t,
+                            tb_ellipsoid_sums *sums)
+{
+    const tb_vec3 h = core->size;
+    const tb_vec3 d = tb_m33_tmul_v3(core->rotation, n);
+    const tb_vec3 d0 = tb_m33_tmul_v3(core->rotation, t[0]);
+    const tb_vec3 d1 = tb_m33_tmul_v3(core->rotation, t[1]);
+    const tb_vec3 e = tb_v3(h.x * d.x, h.y * d.y, h.z * d.z);
+    const tb_vec3 e0 = tb_v3(h.x * d0.x, h.y * d0.y, h.z * d0.z);
+    const tb_vec3 e1 = tb_v3(h.x * d1.x, h.y * d1.y, h.z * d1.z);
+    const tb_real length = tb_v3_length(e);
+    if (!(length > 0)) return;
+    const tb_real inverse = 1 / length;
+    const tb_real a0 = tb_v3_dot(e, e0) * inverse, a1 = tb_v3_dot(e, e1) * inverse;
+    sums->height += length;
+    sums->along[0] += a0;
+    sums->along[1] += a1;
+    sums->slopes[0] += (tb_v3_dot(e0, e0) - a0 * a0) * inverse;
+    sums->slopes[1] += (tb_v3_dot(e0, e1) - a0 * a1) * inverse;
+    sums->slopes[2] += (tb_v3_dot(e1, e1) - a1 * a1) * inverse;
+}
+
+typedef enum tb_ellipsoids_end {
+    TB_ELLIPSOIDS_FAILED, /* Newton's method does not converge */
+    TB_ELLIPSOIDS_APART,  /* farther than the limit along *normal */
+    TB_ELLIPSOIDS_FOUND
+} tb_ellipsoids_end;
+
+/* tb_parts_newton for two ellipsoids: the same equation and steps, with the scalars that both need in
+ * place of points and their derivatives. A separation beyond `limit` along any normal ends it. */
+TB_FN_LARGE tb_ellipsoids_end tb_ellipsoids_newton(const tb_core *a, const tb_core *b,
+                                                   tb_real limit, tb_vec3 *normal)
+{
+    const tb_vec3 between = tb_v3_sub(a->centre, b->centre);
+    const tb_real largest_step = TB_R(0.5); /* rad */
+    tb_vec3 n = *normal;
+    tb_real before = TB_REAL_MAX;
+    for (int iteration = 0; iteration < 20; iteration++) {
+        tb_vec3 t[2];
+        tb_v3_tangents(n, &t[0], &t[1]);
+        tb_ellipsoid_sums sums = {0, {0, 0}, {0, 0, 0}};
+        tb_ellipsoid_add(a, n, t, &sums);
+        tb_ellipsoid_add(b, n, t, &sums);
+        const tb_real depth = sums.height + tb_v3_dot(between, n);
+        const tb_real r0 = sums.along[0] + tb_v3_dot(between, t[0]);
+        const tb_real r1 = sums.along[1] + tb_v3_dot(between, t[1]);
+        *normal = n;
+        if (-depth > limit) return TB_ELLIPSOIDS_APART;
+        const tb_real reach = tb_sqrt(depth * depth + r0 * r0 + r1 * r1);
+        if (tb_abs(r0) + tb_abs(r1) <= 2 * TB_REAL_EPSILON * reach) return TB_ELLIPSOIDS_FOUND;
+        const tb_real j0 = sums.slopes[0] - depth, j1 = sums.slopes[1], j2 = sums.slopes[2] - depth;
+        const tb_real determinant = j0 * j2 - j1 * j1;
+        if (!(tb_abs(determinant) > 0)) return TB_ELLIPSOIDS_FAILED;
+        const tb_real x0 = (j1 * r1 - j2 * r0) / determinant;
+        const tb_real x1 = (j1 * r0 - j0 * r1) / determinant;
+        const tb_real length = tb_sqrt(x0 * x0 + x1 * x1);
+        /* at the rounding floor, or diverging */
+        if (before < TB_R(1e-3) && length > TB_R(0.5) * before) return TB_ELLIPSOIDS_FOUND;
+        if (!(length <= TB_REAL_MAX)) return TB_ELLIPSOIDS_FAILED;
+        const tb_real f = length > largest_step ? largest_step / length : TB_R(1);
+        before = f < 1 ? TB_REAL_MAX : length;
+        n = tb_v3_normalize(tb_v3_add_scaled(tb_v3_add_scaled(n, t[0], f * x0), t[1], f * x1), n);
+    }
+    *normal = n;
+    return before < TB_R(1e-3) ? TB_ELLIPSOIDS_FOUND : TB_ELLIPSOIDS_FAILED;
+}
+
+/* Two ellipsoids by Newton's method from the line of their middles; without a result, but for a
+ * separation beyond `limit`, where they are farther apart. For separated ellipsoids the normal that
+ * solves the equation is unique; in shallow penetration (a tenth of the smallest semi-axis) it is the
+ * nearest. */
+TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_real limit, tb_closest *c)
 {
     const tb_vec3 none = tb_v3(0, 0, 0), ahead = tb_v3_sub(b->centre, a->centre);
     const tb_real least = tb_min(tb_min(a->size.x, tb_min(a->size.y, a->size.z)),
                                  tb_min(b->size.x, tb_min(b->size.y, b->size.z)));
-    tb_part pa, pb;
-    tb_part_set(&pa, TB_PART_WHOLE, a->centre, none);
-    tb_part_set(&pb, TB_PART_WHOLE, b->centre, none);
-    c->normal = tb_v3_normalize(ahead, none);
+    tb_vec3 n = tb_v3_normalize(ahead, none);
+    if (!(tb_v3_length2(n) > 0)) return 0;
+    const tb_vec3 first = n;
+    const tb_ellipsoids_end end = tb_ellipsoids_newton(a, b, limit, &n);
+    if (end == TB_ELLIPSOIDS_FAILED) return 0;
+    uint32_t id;
+    c->normal = n;
+    c->on_a = tb_core_support(a, n, &id);
+    c->separation = tb_v3_dot(n, tb_v3_sub(tb_core_support(b, tb_v3_negate(n), &id), c->on_a));
+    if (end == TB_ELLIPSOIDS_APART) return 1;
+    c->on_b = tb_v3_add_scaled(c->on_a, n, c->separation);
     c->simplex.count = 1;
     c->simplex.weight[0] = 1;
-    c->simplex.v[0] = tb_cso_support(a, b, c->normal);
-    return tb_v3_length2(c->normal) > 0 &&
-           tb_parts_normal(&pa, a, &pb, b, &c->normal, &c->separation, &c->on_a, &c->on_b) &&
-           c->separation > TB_R(-0.1) * least;
+    c->simplex.v[0] = tb_cso_support(a, b, first);
+    return c->separation > TB_R(-0.1) * least;
 }
 
 enum { TB_CLOSEST_NO_ROOM = -1 };
@@ -279,7 +362,7 @@ TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closes
     if (a->type == TB_SHAPE_ELLIPSOID && b->type == TB_SHAPE_ELLIPSOID) {
         c->degenerate = 0;
         c->face = 0;
-        if (tb_closest_ellipsoids(a, b, c)) return c->separation <= limit;
+        if (tb_closest_ellipsoids(a, b, limit, c)) return c->separation <= limit;
     }
     const tb_gjk_end end = tb_gjk(a, b, limit, a->extent + b->extent, &c->simplex, &nearest);
     return tb_closest_after(a, b, end, nearest, c, room);
