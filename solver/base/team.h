@@ -474,6 +474,32 @@ TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
         memcpy((unsigned char *)to + 4 * words, (const unsigned char *)from + 4 * words, bytes % 4);
 }
 
+/* Copies bytes of this lane alone, a multiple of four between addresses aligned to four: in units as large as
+ * these allow, because a lane that stores far from all others takes as long for a word as for four. */
+TB_TEAM_FN void tb_lane_copy(void *to, const void *from, size_t bytes)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    const uintptr_t places = (uintptr_t)to | (uintptr_t)from | (uintptr_t)bytes;
+    if (places % sizeof(uint4) == 0) {
+        TB_UNROLLED
+        for (size_t i = 0; i < bytes / sizeof(uint4); i++)
+            ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+        return;
+    }
+    if (places % sizeof(uint2) == 0) {
+        TB_UNROLLED
+        for (size_t i = 0; i < bytes / sizeof(uint2); i++)
+            ((uint2 *)to)[i] = ((const uint2 *)from)[i];
+        return;
+    }
+    TB_UNROLLED
+    for (size_t i = 0; i < bytes / 4; i++)
+        ((tb_team_word *)to)[i] = ((const tb_team_word *)from)[i];
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
 /* Prefetches memory that is read soon, so that its cache misses overlap. A hint; the CPU
  * prefetches by itself and ignores it. */
 TB_TEAM_FN_LARGE void tb_team_fetch(const void *memory, size_t bytes)

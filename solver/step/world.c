@@ -217,7 +217,9 @@ TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
     return !tb_team_any(!finite);
 }
 
-/* Turns drafts of contacts into records: impulses, velocities and statuses of the solution. */
+/* Turns drafts of contacts into records: impulses, velocities and statuses of the solution. All that a contact
+ * needs is read, of its missing rows the first one's numbers, before the first of its numbers is written:
+ * then a card waits for its memory twice a contact. */
 TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
 {
     const tb_block *blocks = w->blocks + w->first_contact_block;
@@ -225,18 +227,19 @@ TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
     const tb_real *fine = solution->has_fine ? solution->fine : NULL;
     TB_EACH (i, w->number_of_contacts) {
         tb_contact_record *r = &w->records[i];
-        const tb_real *xi = solution->xi + blocks[i].row;
         const tb_contact_draft draft = r->draft;
+        const int32_t rows = r->kind, row = blocks[i].row, status = statuses[i];
         const double scale[6] = {
             1, 1, 1, draft.spin_radius, draft.rolling_length, draft.rolling_length};
-        r->velocity[1] = r->velocity[2] = 0;
-        for (int32_t k = 0; k < r->kind && k < 3; k++)
-            r->velocity[k] = (double)(xi[k] - TB_R(draft.bias[k]));
+        double impulse[6];
+        tb_real xi[3];
+        for (int32_t k = 0; k < 3; k++) xi[k] = solution->xi[row + (k < rows ? k : 0)];
         for (int32_t k = 0; k < 6; k++)
-            r->impulse[k] =
-                k < r->kind ? scale[k] * tb_impulse_at(solution->lambda, fine, blocks[i].row + k)
-                            : 0;
-        r->status = statuses[i];
+            impulse[k] = tb_impulse_at(solution->lambda, fine, row + (k < rows ? k : 0));
+        for (int32_t k = 0; k < 3; k++)
+            r->velocity[k] = k < rows ? (double)(xi[k] - TB_R(draft.bias[k])) : 0;
+        for (int32_t k = 0; k < 6; k++) r->impulse[k] = k < rows ? scale[k] * impulse[k] : 0;
+        r->status = status;
     }
 }
 

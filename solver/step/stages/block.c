@@ -345,24 +345,23 @@ TB_EXTERN void tb_block_cancel(tb_world *world)
     world->number_of_values -= (int64_t)b->rows * b->width;
 }
 
-TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, const tb_real *x)
-{
-    const int32_t *dofs = chains->dofs, width = chains->width;
-    tb_real sum = 0;
-    for (int32_t i = 0; i < width; i++) sum += w_row[i] * x[dofs[i]];
-    return sum;
-}
-
 /* ---- whitening ---- */
 
-/* x <- (s x, C' x), the transpose of tb_dynamics_unwhiten's step */
-TB_STATIC void whiten_single_free(const tb_model_tree *tree, tb_real *x)
+/* x <- (s x, C' x) of each row, the transpose of tb_dynamics_unwhiten's step. All numbers are read before
+ * the first is written. */
+TB_STATIC void whiten_single_free(const tb_model_tree *tree, int32_t rows, int32_t width,
+                                  tb_real *x)
 {
-    const double *c = tree->inverse_root;
-    const tb_real a = x[3], b = x[4], e = x[5];
-    for (int k = 0; k < 3; k++) {
-        x[k] *= TB_R(tree->inverse_mass_root);
-        x[3 + k] = TB_R(c[k]) * a + TB_R(c[3 + k]) * b + TB_R(c[6 + k]) * e;
+    const tb_real scale = TB_R(tree->inverse_mass_root);
+    tb_real c[9], own[TB_BLOCK_ROWS][6];
+    for (int k = 0; k < 9; k++) c[k] = TB_R(tree->inverse_root[k]);
+    for (int32_t r = 0; r < rows; r++)
+        for (int k = 0; k < 6; k++) own[r][k] = x[r * width + k];
+    for (int32_t r = 0; r < rows; r++) {
+        for (int k = 0; k < 3; k++) {
+            x[r * width + k] = own[r][k] * scale;
+            x[r * width + 3 + k] = c[k] * own[r][3] + c[3 + k] * own[r][4] + c[6 + k] * own[r][5];
+        }
     }
 }
 
@@ -396,7 +395,7 @@ TB_STATIC void whiten_columns(const tb_world *w, const tb_chains *chains, int32_
             continue;
         }
         i -= 5;
-        for (int32_t r = 0; r < rows; r++) whiten_single_free(tree, values + r * width + i);
+        whiten_single_free(tree, rows, width, values + i);
     }
 }
 

@@ -106,6 +106,7 @@ TB_STATIC void fill_rows(const tb_world *w, const tb_chains *chains, const tb_wo
     const int8_t *sides = chains->sides;
     const tb_motion *axes = w->dynamics.axes;
     const tb_vec3 normal = c->normal, tangent1 = c->tangent1, tangent2 = c->tangent2;
+    TB_ROLLED
     for (int s = 0; s < 2; s++) {
         const int32_t body = s ? c->body_b : c->body_a, head = chains->heads[s];
         if (head < 0) continue;
@@ -142,17 +143,43 @@ TB_STATIC bool moreau_skips(const tb_world *w, const tb_contact_timing *timing,
     return tb_contact_moreau_skips(timing, c->gap, thin, before);
 }
 
+/* A contact in the last step, copied from its record before anything of this step is written: so the loads of
+ * a card do not wait for each other. */
+typedef struct contact_past {
+    double tangent1[3], tangent2[3], impulse[3], slip_speed;
+    int32_t rows; /* 0: there is no record */
+    int32_t status;
+    const tb_contact_record *record;
+} contact_past;
+
+TB_STATIC contact_past past_of(const tb_contact_record *record)
+{
+    contact_past p = {.rows = 0, .status = TB_STATUS_UNKNOWN};
+    if (!record) return p;
+    for (int i = 0; i < 3; i++) {
+        p.tangent1[i] = record->tangent1[i];
+        p.tangent2[i] = record->tangent2[i];
+        p.impulse[i] = record->impulse[i];
+    }
+    const double slip1 = record->velocity[1], slip2 = record->velocity[2];
+    p.rows = record->kind;
+    p.status = record->status;
+    p.slip_speed = sqrt(slip1 * slip1 + slip2 * slip2);
+    p.record = record;
+    return p;
+}
+
 /* Friction of the last step along a contact's tangents, in case impulses have more digits than
  * directions: the pair along these that comes nearest to its old value, so that tangents a rounding
  * off unit length, or turned by their last bits, leave it unchanged. */
-TB_STATIC void keep_friction(const tb_world *w, const tb_world_contact *c,
-                             const tb_contact_record *record, int32_t row)
+TB_STATIC void keep_friction(const tb_world *w, const tb_world_contact *c, const contact_past *past,
+                             int32_t row)
 {
-    const double *f = record->impulse;
+    const double *f = past->impulse;
     double along1 = 0, along2 = 0, square1 = 0, square2 = 0, mixed = 0;
     for (int i = 0; i < 3; i++) {
         const double t1 = (double)tb_v3_at(c->tangent1, i), t2 = (double)tb_v3_at(c->tangent2, i);
-        const double slip = f[1] * record->tangent1[i] + f[2] * record->tangent2[i];
+        const double slip = f[1] * past->tangent1[i] + f[2] * past->tangent2[i];
         along1 += slip * t1, along2 += slip * t2;
         square1 += t1 * t1, square2 += t2 * t2, mixed += t1 * t2;
     }
@@ -161,32 +188,36 @@ TB_STATIC void keep_friction(const tb_world *w, const tb_world_contact *c,
     tb_world_put_warm(w, row + 2, (square1 * along2 - mixed * along1) / size);
 }
 
-TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
-                          const tb_contact_record *record, const tb_world *w, int32_t row)
+TB_STATIC void warm_start(const tb_world_contact *c, const directions *k, const contact_past *past,
+                          const tb_world *w, int32_t row)
 {
-    if (!record) return;
-    const double *t1 = record->tangent1, *t2 = record->tangent2, *f = record->impulse;
-    const tb_vec3 s = tb_contact_slip(t1, t2, f[1], f[2]);
-    const tb_vec3 r = tb_contact_slip(t1, t2, f[4], f[5]);
+    for (int32_t n = past->rows == 0 ? 0 : 3; n < k->rows; n++) tb_world_put_warm(w, row + n, 0);
+    if (past->rows == 0) return;
+    const double *t1 = past->tangent1, *t2 = past->tangent2, *f = past->impulse;
     tb_real *warm = w->warm + row;
     tb_world_put_warm(w, row, f[0]);
     if (k->rows > 1 && w->fine) {
-        keep_friction(w, c, record, row);
+        keep_friction(w, c, past, row);
     } else if (k->rows > 1) {
+        const tb_vec3 s = tb_contact_slip(t1, t2, f[1], f[2]);
         warm[1] = tb_v3_dot(s, c->tangent1);
         warm[2] = tb_v3_dot(s, c->tangent2);
     }
-    if (k->rows > 3 && k->spin > 0) warm[3] = TB_R(f[3]) / k->spin;
+    if (k->rows <= 3) return;
+    const double *angular = past->record->impulse + 3;
+    if (k->spin > 0) warm[3] = TB_R(angular[0]) / k->spin;
     if (k->rows > 4 && k->rolling > 0) {
+        const tb_vec3 r = tb_contact_slip(t1, t2, angular[1], angular[2]);
         warm[4] = tb_v3_dot(r, c->tangent1) / k->rolling;
         warm[5] = tb_v3_dot(r, c->tangent2) / k->rolling;
     }
 }
 
-/* Fills the draft of a contact. `last`: its record of the last step, or NULL. */
+/* Fills the draft of a contact. */
 TB_STATIC void draft_record(const tb_world_contact *c, const directions *k, const tb_real bias[3],
-                            const tb_contact_record *last, tb_contact_record *r)
+                            const contact_past *past, tb_contact_record *r)
 {
+    const bool is_known = past->rows == k->rows;
     r->shape_a = c->shape_a;
     r->shape_b = c->shape_b;
     r->feature = c->feature;
@@ -196,16 +227,11 @@ TB_STATIC void draft_record(const tb_world_contact *c, const directions *k, cons
     tb_v3_store(r->tangent2, c->tangent2);
     r->gap = (double)c->gap;
     r->draft = TB_VALUE(tb_contact_draft){{(double)bias[0], (double)bias[1], (double)bias[2]},
-                                          0,
+                                          is_known && k->rows > 1 ? past->slip_speed : 0,
                                           c->surface.spin_radius,
                                           c->surface.rolling_length};
     r->kind = k->rows;
-    r->status = TB_STATUS_UNKNOWN;
-    if (!last || last->kind != k->rows) return;
-    r->status = last->status;
-    if (k->rows > 1)
-        r->draft.slip_speed =
-            sqrt(last->velocity[1] * last->velocity[1] + last->velocity[2] * last->velocity[2]);
+    r->status = is_known ? past->status : (int32_t)TB_STATUS_UNKNOWN;
 }
 
 /* Reserves memory for `extra` more records; false if refused. */
@@ -320,19 +346,17 @@ TB_STATIC double along_of(tb_vec3 direction, const double v[3])
     return (double)direction.x * v[0] + (double)direction.y * v[1] + (double)direction.z * v[2];
 }
 
-/* W_row . u_free of row n, over both sides. */
-TB_STATIC double free_speed(const tb_world_contact *c, const directions *k, const tb_chains *chains,
-                            const free_motion motions[2], int32_t n)
+/* Adds W_row . u_free of each row over the dofs of a side. */
+TB_STATIC void add_free_speeds(const tb_world *w, const tb_world_contact *c, const directions *k,
+                               const tb_chains *chains, int s, double speeds[TB_BLOCK_ROWS])
 {
-    const tb_vec3 direction = direction_at(c, n);
-    const double scale = (double)scale_at(k, n);
-    double speed = 0;
-    for (int s = 0; s < 2; s++) {
-        if (chains->heads[s] < 0) continue;
-        const double *v = n < k->linear ? motions[s].velocity : motions[s].spin;
-        speed += (s ? 1 : -1) * scale * along_of(direction, v);
+    const free_motion motion = free_motion_of(w, chains, c, s);
+    for (int32_t n = 0; n < TB_BLOCK_ROWS; n++) {
+        if (n >= k->rows) continue;
+        const double scale = (double)scale_at(k, n);
+        speeds[n] += (s ? 1 : -1) * scale *
+                     along_of(direction_at(c, n), n < 3 ? motion.velocity : motion.spin);
     }
-    return speed;
 }
 
 /* A normal along which neither body can move: m/s for unit velocity of a dof, and the share of the
@@ -346,15 +370,15 @@ TB_STATIC double free_speed(const tb_world_contact *c, const directions *k, cons
 /* Two links that overlap along the axis of the joint between them are such a pair. */
 TB_STATIC bool is_unreachable(const tb_chains *chains, const directions *k, const tb_real *values)
 {
+    const int32_t width = chains->width;
     tb_real normal = 0, tangents = 0;
-    for (int32_t i = 0; i < chains->width; i++) {
-        normal = tb_max(normal, tb_abs(values[i]));
-        if (normal > UNREACHABLE_SHARE * TB_R(LONGEST_ARM)) return false;
-    }
+    TB_UNROLLED
+    for (int32_t i = 0; i < width; i++) normal = tb_max(normal, tb_abs(values[i]));
+    if (normal > UNREACHABLE_SHARE * TB_R(LONGEST_ARM)) return false;
     if (normal <= UNREACHABLE_M) return true;
     if (k->linear < 3) return false;
-    for (int32_t i = chains->width; i < 3 * chains->width; i++)
-        tangents = tb_max(tangents, tb_abs(values[i]));
+    TB_UNROLLED
+    for (int32_t i = width; i < 3 * width; i++) tangents = tb_max(tangents, tb_abs(values[i]));
     return normal <= UNREACHABLE_SHARE * tangents;
 }
 
@@ -369,38 +393,49 @@ TB_STATIC void drop_rows(const tb_world *w, const tb_chains *chains, const direc
     }
 }
 
-/* All else but whitening: the block's numbers, its start, its record. */
+/* Adds the terms of tangential restitution to c. bias: of the rows, receives them. */
+TB_STATIC void add_tangential(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
+                              const directions *k, const tb_contact_timing *timing, tb_real before,
+                              const tb_real *values, int32_t row, tb_real bias[3])
+{
+    for (int32_t n = 1; n < 3; n++) {
+        if (n >= k->linear) continue;
+        const tb_real along =
+            tb_block_dot(chains, values + n * chains->width, w->u) + w->driven[row + n];
+        bias[n] = tb_contact_tangential_bias(timing, c->gap, &c->surface, before, along);
+        w->c[row + n] += bias[n];
+    }
+}
+
+/* All else but whitening: the numbers of the block and of its rows from `row` on, its start, its record. As far
+ * as it can it reads before it writes, because a read behind a write begins only when that is done. */
 TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
                               const directions *k, const tb_contact_timing *timing,
-                              const tb_motion *given, tb_real before, tb_real *values,
-                              tb_block *block, int32_t *from, tb_contact_record *record)
+                              const tb_motion *given, tb_real before, tb_real *values, int32_t row,
+                              const contact_past *past, tb_block *block, tb_contact_record *record)
 {
-    block->mu = TB_R(c->surface.friction);
-    tb_real *free_velocity = w->c + block->row;
-    free_motion motions[2];
-    for (int s = 0; s < 2; s++)
-        if (chains->heads[s] >= 0) motions[s] = free_motion_of(w, chains, c, s);
-    for (int32_t n = 0; n < k->rows; n++) {
-        const tb_vec3 chi = n < k->linear ? given->linear : given->angular;
-        const double speed = free_speed(c, k, chains, motions, n);
-        const tb_real driven = scale_at(k, n) * tb_v3_dot(direction_at(c, n), chi);
-        free_velocity[n] = TB_R(speed + (double)driven);
-        w->driven[block->row + n] = driven;
-    }
+    double speeds[TB_BLOCK_ROWS] = {0};
     tb_real bias[3] = {tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before), 0, 0};
-    free_velocity[0] += bias[0];
-    for (int32_t n = 1; n < k->linear && c->surface.tangential_restitution > 0; n++) {
-        const tb_real along =
-            tb_block_dot(chains, values + n * chains->width, w->u) + w->driven[block->row + n];
-        bias[n] = tb_contact_tangential_bias(timing, c->gap, &c->surface, before, along);
-        free_velocity[n] += bias[n];
+    const bool unreachable = is_unreachable(chains, k, values);
+    warm_start(c, k, past, w, row);
+    TB_ROLLED
+    for (int s = 0; s < 2; s++)
+        if (chains->heads[s] >= 0) add_free_speeds(w, c, k, chains, s, speeds);
+    for (int32_t n = 0; n < TB_BLOCK_ROWS; n++) {
+        if (n >= k->rows) continue;
+        const tb_vec3 chi = n < 3 ? given->linear : given->angular;
+        const tb_real driven = scale_at(k, n) * tb_v3_dot(direction_at(c, n), chi);
+        const tb_real free_velocity = TB_R(speeds[n] + (double)driven);
+        w->c[row + n] = n == 0 ? free_velocity + bias[0] : free_velocity;
+        w->driven[row + n] = driven;
     }
-    w->gaps[block->row] = c->gap;
-    w->recovery[block->row] = tb_contact_recovery(timing, c->gap, bias[0]);
-    const tb_contact_record *last = find_record(w->state, c, from);
-    warm_start(c, k, last, w, block->row);
-    if (is_unreachable(chains, k, values)) drop_rows(w, chains, k, values, block->row);
-    draft_record(c, k, bias, last, record);
+    if (c->surface.tangential_restitution > 0)
+        add_tangential(w, chains, c, k, timing, before, values, row, bias);
+    block->mu = TB_R(c->surface.friction);
+    w->gaps[row] = c->gap;
+    w->recovery[row] = tb_contact_recovery(timing, c->gap, bias[0]);
+    if (unreachable) drop_rows(w, chains, k, values, row);
+    draft_record(c, k, bias, past, record);
 }
 
 TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
@@ -424,8 +459,9 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
         tb_block_cancel(w);
         return true;
     }
-    finish_contact(w, &w->chains, c, &k, &timing, &given, before, values,
-                   &w->blocks[w->number_of_blocks - 1], &w->record_from,
+    tb_block *block = &w->blocks[w->number_of_blocks - 1];
+    const contact_past past = past_of(find_record(w->state, c, &w->record_from));
+    finish_contact(w, &w->chains, c, &k, &timing, &given, before, values, block->row, &past, block,
                    &w->records[w->number_of_contacts++]);
     tb_block_end(w, values);
     w->deepest = tb_max(w->deepest, -c->gap);

@@ -487,6 +487,20 @@ TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
     return first;
 }
 
+/* The last step's record of contact `i`, or NULL. While the same features touch it has the same place, and a
+ * search, in which every look waits for the one before, is not needed. */
+TB_STATIC const tb_contact_record *last_record(const tb_state *state, const tb_world_contact *c,
+                                               int32_t i)
+{
+    if (i < state->number_of_contacts) {
+        const tb_contact_record *r = &state->contacts[i];
+        const int32_t unlike = (r->shape_a ^ c->shape_a) | (r->shape_b ^ c->shape_b);
+        if ((unlike == 0) & (r->feature == c->feature)) return r;
+    }
+    int32_t from = first_record(state, c->shape_a, c->shape_b);
+    return find_record(state, c, &from);
+}
+
 /* Numbers of a contact's rows that a lane keeps in its own memory while it works: lanes in step
  * access these together, while those in the arena are scattered. */
 enum { OWN_NUMBERS = 48 };
@@ -501,33 +515,43 @@ typedef struct tb_taken {
     const tb_chains *chains;
     tb_real *values, *home; /* rows x width: where they are worked on, and where they belong */
     int32_t count;
-    tb_real own[OWN_NUMBERS];
 } tb_taken;
 
-/* W of the contact. Returns the normal velocity before the step. */
-TB_STATIC tb_real take_contact(const tb_world *w, const tb_near_list *list, int32_t i, tb_taken *t,
-                               tb_motion *given)
+/* Whether a lane's own memory has room for the numbers of this contact. */
+TB_STATIC bool is_small(const tb_near_list *list, int32_t i)
+{
+    const tb_near *pair = &list->pairs[list->pair_of[i]];
+    return pair->rows * list->unions[pair->chains].chains.width <= OWN_NUMBERS;
+}
+
+/* W of the contact, in `own` unless that is NULL. Returns the normal velocity before the step. */
+TB_STATIC tb_real take_contact(const tb_world *w, const tb_near_list *list, int32_t i, tb_real *own,
+                               tb_taken *t, tb_motion *given)
 {
     t->pair = &list->pairs[list->pair_of[i]];
     const int32_t within = i - t->pair->contact;
+    const tb_contact_point point = t->pair->points[within];
     t->chains = &list->unions[t->pair->chains].chains;
     t->contact = contact_of_pair(w->model, t->pair->a, t->pair->b);
-    take_point(&t->contact, &t->pair->points[within]);
+    take_point(&t->contact, &point);
     t->law = tb_contact_law(&t->contact.surface);
     t->k = directions_of(&t->contact, t->law);
     t->timing = tb_contact_timing_of(w->options, w->dt, w->theta);
     t->count = t->k.rows * t->chains->width;
     t->home = w->values + w->number_of_values + t->pair->value + within * t->count;
-    t->values = t->count <= OWN_NUMBERS ? t->own : t->home;
-    for (int32_t n = 0; n < t->count; n++) t->values[n] = 0;
+    t->values = own ? own : t->home;
+    for (int32_t n = 0; own && n < OWN_NUMBERS; n++) own[n] = 0;
+    for (int32_t n = 0; !own && n < t->count; n++) t->home[n] = 0;
     return fill_contact(w, t->chains, &t->contact, &t->k, t->values, given);
 }
 
-/* Block, rows and record of a contact with these numbers. */
-TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_taken *t,
-                             const tb_motion *given, tb_real before, int32_t number, int32_t row)
+/* Block, rows and record of contact `i` with these numbers. */
+TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, const tb_taken *t,
+                             const tb_motion *given, tb_real before, int32_t i, int32_t number,
+                             int32_t row)
 {
     tb_block *block = &w->blocks[w->first_contact_block + number];
+    const contact_past past = past_of(last_record(w->state, &t->contact, i));
     *block = TB_VALUE(tb_block){.law = (int32_t)t->law,
                                 .row = row,
                                 .rows = t->k.rows,
@@ -535,32 +559,48 @@ TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_tak
                                 .segments = t->chains->number_of_runs,
                                 .width = t->chains->width,
                                 .value = t->home - w->values};
-    for (int32_t n = 0; n < t->k.rows; n++) tb_world_put_warm(w, row + n, 0);
-    int32_t from = first_record(w->state, t->contact.shape_a, t->contact.shape_b);
-    finish_contact(w, t->chains, &t->contact, &t->k, &t->timing, given, before, t->values, block,
-                   &from, &w->records[number]);
+    finish_contact(w, t->chains, &t->contact, &t->k, &t->timing, given, before, t->values, row,
+                   &past, block, &w->records[number]);
+    const int32_t value = (int32_t)(t->home - w->values - w->number_of_values);
     if (!list->waiting) tb_block_whiten(w, t->chains, t->k.rows, t->values);
     for (int32_t n = 0; list->waiting && n < t->k.rows; n++)
-        list->waiting[row - w->contact_rows + n] = TB_VALUE(tb_waiting_row){
-            t->pair->chains, (int32_t)(block->value - w->number_of_values) + n * t->chains->width};
-    for (int32_t n = 0; t->values != t->home && n < t->count; n++) t->home[n] = t->values[n];
+        list->waiting[row - w->contact_rows + n] =
+            TB_VALUE(tb_waiting_row){t->pair->chains, value + n * t->chains->width};
+    if (t->values != t->home) tb_lane_copy(t->home, t->values, (size_t)t->count * sizeof(tb_real));
 }
 
-/* A contact that is kept in any case: written in one pass, mostly from registers. */
-TB_CALLED void write_at_once(const tb_world *w, const tb_near_list *list, int32_t i)
+/* A contact that is kept in any case: written in one pass, mostly from registers. own: as of take_contact. */
+TB_STATIC void write_in(const tb_world *w, const tb_near_list *list, int32_t i, tb_real *own)
 {
     tb_taken t;
     tb_motion given;
-    const tb_real before = take_contact(w, list, i, &t, &given);
+    const tb_real before = take_contact(w, list, i, own, &t, &given);
     const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
-    write_contact(w, list, &t, &given, before, i, w->contact_rows + row);
+    write_contact(w, list, &t, &given, before, i, i, w->contact_rows + row);
+}
+
+/* Two functions, so that the compiler knows which memory the numbers are in. */
+TB_CALLED void write_at_home(const tb_world *w, const tb_near_list *list, int32_t i)
+{
+    write_in(w, list, i, NULL);
+}
+
+TB_CALLED void write_at_once(const tb_world *w, const tb_near_list *list, int32_t i)
+{
+    TB_ALIGNED(16) tb_real own[OWN_NUMBERS];
+    write_in(w, list, i, own);
 }
 
 /* Stewart and Trinkle: every contact counts. *contacts, *rows: how many. */
 TB_STATIC void write_all(const tb_world *w, const tb_near_list *list, int32_t *contacts,
                          int32_t *rows)
 {
-    TB_EACH (i, list->number_of_contacts) write_at_once(w, list, i);
+    TB_EACH (i, list->number_of_contacts) {
+        if (is_small(list, i))
+            write_at_once(w, list, i);
+        else
+            write_at_home(w, list, i);
+    }
     *contacts = list->number_of_contacts;
     *rows = list->number_of_rows;
 }
@@ -573,17 +613,18 @@ TB_CALLED void write_some(const tb_world *w, const tb_near_list *list, int32_t *
     for (int32_t base = 0; base < list->number_of_contacts; base += tb_team_lanes()) {
         const int32_t i = base + tb_team_lane();
         tb_taken t;
+        TB_ALIGNED(16) tb_real own[OWN_NUMBERS];
         tb_motion given;
         tb_real before = 0;
         bool counts = false;
         if (i < list->number_of_contacts) {
-            before = take_contact(w, list, i, &t, &given);
+            before = take_contact(w, list, i, is_small(list, i) ? own : NULL, &t, &given);
             counts = !moreau_skips(w, &t.timing, &t.contact, before);
         }
         int32_t more_contacts, more_rows;
         const int32_t at = number + tb_team_before(counts, &more_contacts);
         const int32_t first = row + tb_team_before(counts ? t.k.rows : 0, &more_rows);
-        if (counts) write_contact(w, list, &t, &given, before, at, w->contact_rows + first);
+        if (counts) write_contact(w, list, &t, &given, before, i, at, w->contact_rows + first);
         number += more_contacts;
         row += more_rows;
     }

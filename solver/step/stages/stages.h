@@ -133,8 +133,9 @@ typedef struct tb_world {
 /* Sets a row's impulse of the last step, and in float its rounding. */
 TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
 {
-    world->warm[row] = TB_R(impulse);
-    if (world->fine) world->fine[row] = TB_R(impulse - (double)world->warm[row]);
+    const tb_real coarse = TB_R(impulse);
+    world->warm[row] = coarse;
+    if (world->fine) world->fine[row] = TB_R(impulse - (double)coarse);
 }
 
 /* Replaces impulses that missed their tolerance and do work, or are far from the law (last_resort.c). */
@@ -401,8 +402,14 @@ TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, con
 #define tb_block_reserve TB_SYMBOL(tb_block_reserve)
 TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values);
 /* W_row . x for rows on these chains. */
-#define tb_block_dot TB_SYMBOL(tb_block_dot)
-TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, const tb_real *x);
+TB_FN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, const tb_real *x)
+{
+    const int32_t *dofs = chains->dofs, width = chains->width;
+    tb_real sum = 0;
+    TB_UNROLLED
+    for (int32_t i = 0; i < width; i++) sum += w_row[i] * x[dofs[i]];
+    return sum;
+}
 /* The parts of tb_block_begin, for lanes that each make blocks of their own: the union of the
  * chains above `leaves`, in the arrays that `chains` brings ... */
 #define tb_block_merge_chains TB_SYMBOL(tb_block_merge_chains)
