@@ -240,13 +240,25 @@ START_TEST(solves_that_pause_have_the_bytes_of_those_that_do_not)
     ck_assert_int_gt(boxes.pauses, 0);
     ck_assert_int_eq(boxes.left, 0);
     /* no solve comes to this tolerance: the general solvers begin anew after many pauses */
-    options.solve.tolerance = 1e-15;
-    const wide_world lost = compare_pauses(SIX_BOXES, &options, 24, 1);
+    options.solve.tolerance = 1e-25;
+    const wide_world lost = compare_pauses(WALKER, &options, 24, 1);
     ck_assert_int_gt(lost.pauses, 1);
     ck_assert_int_eq(lost.left, 1);
 }
 END_TEST
 
+/* Rounds stall there at the usual weights of the proximal term. */
+START_TEST(solves_that_stall_reach_the_tolerance_all_the_same)
+{
+    tb_step_options options = in_float();
+    options.solve.tolerance = 1e-15;
+    const wide_world boxes = compare_pauses(SIX_BOXES, &options, 24, 1);
+    ck_assert_int_eq(boxes.left, 0);
+    ck_assert_double_le(boxes.state.certificate.residual, 1e-15);
+}
+END_TEST
+
 TEST_MAIN(boxes_and_legs_come_to_the_answer_of_the_library, an_overlap_recovers_as_in_the_library,
           worlds_that_it_does_not_take_have_the_bytes_of_the_library,
-          solves_that_pause_have_the_bytes_of_those_that_do_not)
+          solves_that_pause_have_the_bytes_of_those_that_do_not,
+          solves_that_stall_reach_the_tolerance_all_the_same)

@@ -60,6 +60,7 @@ typedef struct wide_progress {
     double last;     /* residual of the round before */
     tb_real epsilon; /* weight of the proximal term, as a share of G's diagonal */
     int32_t steps, sweeps, failures, extensions;
+    int32_t limit; /* of the steps, until the solve begins anew or is given up */
 } wide_progress;
 
 typedef struct wide_solve {

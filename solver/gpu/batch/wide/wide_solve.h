@@ -36,8 +36,14 @@ static const double WIDE_CONTRACTION = 0.1, WIDE_DECREASE = 1e-4;
 static const double WIDE_COLD = 0.05;
 /* An iterate whose residual is at most so many tolerances is judged. */
 static const double WIDE_NEAR = 2;
-/* Steps of Newton's and sweeps, after which a solve is left to the general solvers. */
+/* Steps of Newton's from the start, as many from zero impulses, and sweeps, after which a solve is
+ * left to the general solvers. */
 enum { WIDE_STEPS = 100, WIDE_SWEEPS = 400 };
+/* Steps after which epsilon falls to WIDE_LATE_EPSILON where rounds stall: slow motions of the dofs
+ * lose little of their residual in a round at a larger weight. Sooner it costs more steps than it
+ * saves, because Newton crawls from kink to kink at such weights. */
+enum { WIDE_LATE = 20 };
+static const tb_real WIDE_LATE_EPSILON = TB_R(1e-7);
 enum { WIDE_STEPS_OF_ROUND = 12, WIDE_FEW_STEPS = 8, WIDE_SHORTENINGS = 8 };
 /* Sweeps of the first burst and of the longest. A burst follows one that leaves at most WIDE_GAIN
  * of the residual a sweep. */
@@ -211,6 +217,11 @@ TB_STATIC bool wide_search_line(wide_solve *w, double *merit)
 /* How a round ended. */
 typedef enum wide_end { WIDE_SOLVED, WIDE_CONTRACTED, WIDE_FAILED } wide_end;
 
+TB_FN bool wide_is_late(const wide_solve *w)
+{
+    return w->now.steps > (int32_t)WIDE_LATE;
+}
+
 /* Newton for one p, from p. */
 TB_STATIC wide_end wide_round(wide_solve *w, int32_t *steps)
 {
@@ -220,7 +231,7 @@ TB_STATIC wide_end wide_round(wide_solve *w, int32_t *steps)
     const double before = merit;
     tb_team_sync();
     TB_ROLLED
-    for (*steps = 0; *steps < WIDE_STEPS_OF_ROUND && w->now.steps < WIDE_STEPS;) {
+    for (*steps = 0; *steps < WIDE_STEPS_OF_ROUND && w->now.steps < w->now.limit;) {
         w->now.steps++;
         wide_solve_system(w);
         if (!wide_search_line(w, &merit)) return WIDE_FAILED;
@@ -298,8 +309,9 @@ TB_STATIC void wide_follow(wide_solve *w, wide_end end, int32_t steps)
         now->failures = 0;
         now->last = now->residual;
         if (stalls && now->extensions++ < WIDE_EXTENSIONS && wide_extend(w)) return;
+        const tb_real least = stalls && wide_is_late(w) ? WIDE_LATE_EPSILON : WIDE_LEAST_EPSILON;
         if (steps <= WIDE_FEW_STEPS)
-            now->epsilon = tb_max(now->epsilon * WIDE_SHRINK, WIDE_LEAST_EPSILON);
+            now->epsilon = tb_min(now->epsilon, tb_max(now->epsilon * WIDE_SHRINK, least));
         return;
     }
     now->failures++;
@@ -311,6 +323,20 @@ TB_STATIC void wide_follow(wide_solve *w, wide_end end, int32_t steps)
     now->failures = 0;
 }
 
+/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. */
+TB_STATIC void wide_begin_from_zero(wide_solve *w)
+{
+    wide_progress *now = &w->now;
+    TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = 0;
+    tb_team_sync();
+    wide_judge(w);
+    wide_take_answer(w);
+    now->epsilon = WIDE_FIRST_EPSILON;
+    now->last = DBL_MAX;
+    now->failures = now->extensions = 0;
+    now->limit += (int32_t)WIDE_STEPS;
+}
+
 /* How far the rounds of a solve have come. */
 typedef enum wide_state { WIDE_REACHED, WIDE_PAUSED, WIDE_GIVEN_UP } wide_state;
 
@@ -320,8 +346,10 @@ TB_STATIC wide_state wide_iterate(wide_solve *w)
     wide_progress *now = &w->now;
     int32_t steps;
     TB_ROLLED
-    while (now->residual > w->tolerance && now->steps < WIDE_STEPS && now->sweeps < WIDE_SWEEPS) {
+    while (now->residual > w->tolerance && now->sweeps < WIDE_SWEEPS) {
+        if (now->steps >= 2 * (int32_t)WIDE_STEPS) break;
         if (now->steps + now->sweeps >= w->most) return WIDE_PAUSED;
+        if (now->steps >= now->limit) wide_begin_from_zero(w);
         const wide_end end = wide_round(w, &steps);
         if (end == WIDE_SOLVED) return WIDE_REACHED;
         wide_follow(w, end, steps);
@@ -338,6 +366,7 @@ TB_STATIC void wide_begin(wide_solve *w, bool begins_with_sweeps)
     if (begins_with_sweeps || w->now.residual > WIDE_COLD) wide_begin_with_sweeps(w);
     w->now.epsilon = tb_clamp(TB_R(sqrt(w->now.residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
     w->now.last = DBL_MAX;
+    w->now.limit = (int32_t)WIDE_STEPS;
 }
 
 #endif
