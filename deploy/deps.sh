@@ -286,16 +286,16 @@ case " $* " in
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
             'nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*' \
             'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-cuda-nvrtc==13.0.*' \
-            'nvidia-cuda-cuobjdump==13.*' 'nvidia-cuda-nvdisasm==13.*'
+            'nvidia-cuda-cuobjdump==13.*'
         if [ -z "$(deploy/find_nvcc.sh "${BUILD:-build}")" ]; then
             echo "deps.sh: no working nvcc in $environment after the installation" >&2
             exit 1
         fi
     elif [ -e "$environment/bin/python" ] &&
-        ! ls "$environment"/lib/python3*/site-packages/nvidia/cu13/bin/nvdisasm >/dev/null 2>&1; then
-        echo "installing: NVRTC and a disassembler into $environment"
+        ! ls "$environment"/lib/python3*/site-packages/nvidia/cu13/bin/cuobjdump >/dev/null 2>&1; then
+        echo "installing: NVRTC and cuobjdump into $environment"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
-            'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-cuobjdump==13.*' 'nvidia-cuda-nvdisasm==13.*'
+            'nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-cuobjdump==13.*'
     fi
     ;;
 esac

@@ -6,111 +6,93 @@ not): it counts from that instruction, which does nothing where its predicate is
 behind it is a pointer that a condition sets or leaves NULL and that is then tested for NULL. A test
 of the condition avoids it.
 
-Machine code holds after each instruction for how many cycles the next one waits. The script sums
-them from each CS2R to the first reader, over the whole plug-in, and checks that it would detect
-the pattern. Skipped without a plug-in of nvcc, or without cuobjdump and nvdisasm.
+An instruction is two words of 64 bits and says for how many cycles the next one waits. The script
+sums these from each CS2R to the first reader, over the whole plug-in, and checks that it would
+detect the pattern. Skipped without a plug-in of nvcc, or without cuobjdump.
+
+Fields, of the first word: 0-8 operation, 9-11 form of the operands, 12-15 predicate, 16-23 register
+written, 24-31 and 32-39 registers read; of the second: 0-7 register read, 41-44 cycles.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from common_report import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TRIBO_BUILD", ROOT / "build"))
-CYCLES = 6  # from CS2R to a reader; a store reads its data one cycle later
-LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*);")
-WORD = re.compile(r"/\* 0x([0-9a-f]{16}) \*/")
-REGISTER = re.compile(r"(?<![A-Z])R(\d+)(\.64)?")
-PAIRS = ("DADD", "DMUL", "DFMA", "DSETP", "CS2R")
+CYCLES = 6  # from CS2R to a reader
+ALWAYS = 7  # predicate of an instruction without one
+CS2R, ZERO = 0x005, 0xFF  # operation, special register that reads 0
+COMPARISONS = (0x00B, 0x00C, 0x02A)  # FSETP, ISETP, DSETP: write predicates
+STORES = (0x185, 0x186, 0x187, 0x188)  # ST, STG, STL, STS: read data a cycle later
+JUMPS = (0x141, 0x143, 0x144, 0x147, 0x14D, 0x150)  # BSYNC, CALL, BRA, EXIT, RET
 
-# CS2R, a write where P0 is false, and a test after 2 + 3 cycles
-EARLY = """
-    /*a74e0*/  CS2R R38, SRZ ;                              /* 0x0000000000267805 */
-                                                            /* 0x000fe4000001ff00 */
-    /*a74f0*/  @!P0 IMAD.WIDE R38, R0, 0x80, R40 ;          /* 0x0000008000268825 */
-                                                            /* 0x004fc600078e0228 */
-    /*a7500*/  ISETP.NE.U32.AND P0, PT, R38, RZ, PT ;       /* 0x000000ff2600720c */
-                                                            /* 0x000fc80003f05070 */
-"""
+# CS2R R38; @!P0 IMAD.WIDE R38, R0, 0x80, R40; ISETP.NE P0, PT, R38, RZ, PT: after 2 + 3 cycles
+EARLY = (
+    (0x0000000000267805, 0x000FE4000001FF00),
+    (0x0000008000268825, 0x004FC600078E0228),
+    (0x000000FF2600720C, 0x000FC80003F05070),
+)
 
-
-class Instruction(NamedTuple):
-    """One instruction of machine code."""
-
-    address: str
-    predicate: str | None
-    name: str
-    operands: list[str]
-    cycles: int  # until the next one begins, at least
+Code = tuple[tuple[int, int], ...]
 
 
-def decoded(lines: list[str], first: int) -> Iterator[Instruction]:
-    """Instructions from line `first` to the next label."""
-    for i in range(first, len(lines) - 1):
-        if lines[i].startswith("."):
-            return
-        found, word = LINE.search(lines[i]), WORD.search(lines[i + 1])
-        if found and word:
-            operands = [o.strip() for o in found[4].split(",")]
-            yield Instruction(found[1], found[2], found[3], operands, int(word[1], 16) >> 41 & 15)
+def code_of(binary: bytes) -> Iterator[Code]:
+    """Instructions of each kernel in an ELF file of 64 bits."""
+    (table,) = struct.unpack_from("<Q", binary, 40)
+    size, count, names = struct.unpack_from("<HHH", binary, 58)
+    sections = [struct.unpack_from("<IIQQQQ", binary, table + size * i) for i in range(count)]
+    for name, _, _, _, offset, length in sections:
+        if binary[sections[names][4] + name :].startswith(b".text."):
+            yield tuple(struct.iter_unpack("<QQ", binary[offset : offset + length]))
 
 
-def registers(operand: str, pair: bool) -> set[int]:
-    """Registers that an operand names."""
-    found: set[int] = set()
-    for number, wide in REGISTER.findall(operand):
-        found |= {int(number), int(number) + 1} if pair or wide else {int(number)}
+def read(first: int, second: int) -> set[int]:
+    """Registers that an instruction reads as soon as it begins."""
+    operation, form = first & 0x1FF, first >> 9 & 7
+    found = {first >> 24 & 0xFF}
+    if form == 1 and operation not in STORES:
+        found.add(first >> 32 & 0xFF)
+    if operation not in COMPARISONS:
+        found.add(second & 0xFF)
     return found
 
 
-def written(i: Instruction) -> set[int]:
-    """Registers that an instruction writes."""
-    if i.name.startswith(("ST", "RED", "BAR")) or "SETP" in i.name:
-        return set()
-    return registers(i.operands[0], i.name.startswith(PAIRS) or "WIDE" in i.name or ".64" in i.name)
+def early_read(code: Code, at: int) -> int | None:
+    """Cycles from the CS2R at `at` to a reader that comes too early, if there is one."""
+    cleared = {code[at][0] >> 16 & 0xFF, (code[at][0] >> 16 & 0xFF) + 1}
+    passed, rewritten = code[at][1] >> 41 & 15, False
+    for first, second in code[at + 1 : at + 1 + CYCLES]:
+        operation = first & 0x1FF
+        if passed >= CYCLES or operation in JUMPS:
+            return None
+        if rewritten and read(first, second) & cleared:
+            return passed
+        if operation not in COMPARISONS + STORES and first >> 16 & 0xFF in cleared:
+            if first >> 12 & 15 == ALWAYS:
+                return None
+            rewritten = True
+        passed += second >> 41 & 15
+    return None
 
 
-def read(i: Instruction) -> set[int]:
-    """Registers that an instruction reads as soon as it begins."""
-    store = i.name.startswith("ST")
-    own = i.operands[:1] if store else i.operands if "SETP" in i.name else i.operands[1:]
-    return set().union(*(registers(o, i.name.startswith(PAIRS)) for o in own))
-
-
-def early_reads(text: str) -> Iterator[str]:
-    """Readers of cleared registers that come too early behind a write under a predicate."""
-    lines = text.splitlines()
-    for at, line in enumerate(lines):
-        if "CS2R" not in line or " SRZ" not in line:
-            continue
-        instructions = decoded(lines, at)
-        clear = next(instructions, None)
-        if clear is None or not clear.name.startswith("CS2R"):
-            continue
-        cleared, passed, rewritten = written(clear), clear.cycles, False
-        for i in instructions:
-            if passed >= CYCLES or i.name in ("BRA", "EXIT", "RET", "CALL"):
-                break
-            if rewritten and read(i) & cleared:
-                yield f"{clear.address}: {i.name} {', '.join(i.operands)} after {passed} cycles"
-                break
-            if written(i) & cleared:
-                if i.predicate is None:
-                    break
-                rewritten = True
-            passed += i.cycles
+def clears(code: Code) -> list[int]:
+    """Places of CS2R that clear registers."""
+    return [
+        i
+        for i, (first, second) in enumerate(code)
+        if first & 0x1FF == CS2R and first >> 9 & 7 == 4 and second >> 8 & 0xFF == ZERO
+    ]
 
 
 def tool(name: str) -> str | None:
@@ -125,28 +107,25 @@ def tool(name: str) -> str | None:
 def main() -> None:
     """Checks the kernels of the plug-in."""
     report = Report()
-    report.equal(len(list(early_reads(EARLY))), 1, "early reads of a sample that has one")
-    later = EARLY.replace("0x004fc6", "0x004fca")  # 5 cycles for 3
-    report.equal(list(early_reads(later)), [], "early reads of a sample that waits")
-    plugin, extract, disassemble = BUILD / "libtribo_gpu.so", tool("cuobjdump"), tool("nvdisasm")
-    if not plugin.exists() or extract is None or disassemble is None:
-        report.skip("machine code of the kernels: no plug-in of nvcc, cuobjdump or nvdisasm")
+    report.equal([early_read(EARLY, i) for i in clears(EARLY)], [5], "a sample with an early read")
+    later = (EARLY[0], (EARLY[1][0], EARLY[1][1] + (2 << 41)), EARLY[2])
+    report.equal([early_read(later, i) for i in clears(later)], [None], "a sample that waits")
+    plugin, extract = BUILD / "libtribo_gpu.so", tool("cuobjdump")
+    if not plugin.exists() or extract is None:
+        report.skip("machine code of the kernels: no plug-in of nvcc, or no cuobjdump")
         report.finish()
-
-    def reads_of(code: Path) -> tuple[int, list[str]]:
-        text = subprocess.run(
-            [disassemble, "-c", "-hex", code], capture_output=True, text=True, check=True
-        ).stdout
-        return text.count(" CS2R "), [f"{code.name} {r}" for r in early_reads(text)]
-
+    found, cleared = [], 0
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [extract, "-xelf", "all", plugin.resolve()], cwd=folder, check=True, capture_output=True
         )
-        with ThreadPoolExecutor(2) as pool:
-            results = list(pool.map(reads_of, sorted(Path(folder).glob("*.cubin"))))
-    report.check(sum(cleared for cleared, _ in results) > 100, "the kernels clear registers")
-    report.equal([r for _, reads in results for r in reads], [], "early reads")
+        for file in sorted(Path(folder).glob("*.cubin")):
+            for code in code_of(file.read_bytes()):
+                places = clears(code)
+                cleared += len(places)
+                found += [f"{file.name} {16 * i:x}" for i in places if early_read(code, i)]
+    report.check(cleared > 1000, f"the kernels clear registers {cleared} times")
+    report.equal(found, [], "early reads")
     report.finish()
 
 
