@@ -130,15 +130,17 @@ tb_status tb_mo_nvrtc_compile(const mo_driver *d, const char *source, const char
                               char **code, size_t *size, tb_error *error)
 {
     cu_handle program = NULL;
-    char target[40];
+    char target[40], number[48]; /* the text chooses by MO_ARCHITECTURE, 90 of "sm_90" */
     tb_status status = TB_OK;
     snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
-    const char *options[OPTION_COUNT + 1] = {target};
-    memcpy(options + 1, OPTIONS, sizeof OPTIONS);
+    snprintf(number, sizeof number, "--define-macro=MO_ARCHITECTURE=%d",
+             atoi(architecture + strcspn(architecture, "0123456789")));
+    const char *options[OPTION_COUNT + 2] = {target, number};
+    memcpy(options + 2, OPTIONS, sizeof OPTIONS);
     *code = NULL;
     if (d->nvrtcCreateProgram(&program, source, "function.cu", 0, NULL, NULL) != 0)
         return tb_fail(error, TB_INTERNAL, "NVRTC does not start");
-    if (d->nvrtcCompileProgram(program, OPTION_COUNT + 1, options) != 0)
+    if (d->nvrtcCompileProgram(program, OPTION_COUNT + 2, options) != 0)
         status = tell_log(d, program, error);
     if (status == TB_OK && d->nvrtcGetCUBINSize(program, size) != 0)
         status = tb_fail(error, TB_INTERNAL, "NVRTC gave no machine code");

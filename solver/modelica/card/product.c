@@ -65,7 +65,7 @@ void tb_mo_find_product(const mo_function *f, mo_kernel *kernel)
  * from different banks. Pairs of elements are fetched at once where rows begin at even elements. */
 static const char FETCH[] =
     "#ifndef MO_FETCH\n#define MO_FETCH\n"
-    "#if __CUDA_ARCH__ >= 800\n"
+    "#if MO_ARCHITECTURE >= 80\n"
     "MO_FN void mo_fetch(double *to, const double *from, int bytes)\n"
     "{ asm volatile(\"cp.async.ca.shared.global [%0], [%1], 8, %2;\" ::\n"
     "    \"r\"((unsigned)__cvta_generic_to_shared(to)), \"l\"(from), \"r\"(bytes) : \"memory\"); }\n"
@@ -246,7 +246,7 @@ static void emit_tile(mo_emit *e, const mo_function *f, const mo_kernel *k, cons
 void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *k)
 {
     append(e->text, FETCH, sizeof FETCH - 1);
-    if (f->reorder) tb_mo_print(e->text, "#if __CUDA_ARCH__ >= 900\n");
+    if (f->reorder) tb_mo_print(e->text, "#if MO_ARCHITECTURE >= 90\n");
     for (int q = 0; f->reorder && q < MO_TILES; q++)
         if (tb_mo_tiles[q].tensor) emit_tile(e, f, k, &tb_mo_tiles[q]);
     if (f->reorder) tb_mo_print(e->text, "#else\n");

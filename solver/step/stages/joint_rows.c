@@ -299,7 +299,38 @@ typedef struct known_rows {
     tb_real *coefficient; /* dofs: of that row */
 } known_rows;
 
-#ifndef TB_DEVICE
+#ifdef TB_DEVICE
+/* A card's lanes write their rows at the same time: no row is known to another. */
+TB_STATIC tb_status begin_known(const tb_world *w, known_rows *known)
+{
+    (void)w;
+    *known = TB_VALUE(known_rows){NULL, NULL};
+    return TB_OK;
+}
+
+TB_STATIC tb_status repeat_row(tb_world *w, const known_rows *known, const joint_row *row,
+                               const tb_chains *chains, bool *wrote)
+{
+    (void)w, (void)known, (void)row, (void)chains;
+    *wrote = false;
+    return TB_OK;
+}
+
+TB_STATIC void note_row(const tb_world *w, const known_rows *known, const joint_row *row)
+{
+    (void)w, (void)known, (void)row;
+}
+#else
+TB_STATIC tb_status begin_known(const tb_world *w, known_rows *known)
+{
+    const int32_t dofs = w->model->number_of_dofs;
+    known->block = TB_ARENA_ARRAY(w->arena, int32_t, dofs);
+    known->coefficient = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    if (!known->block || !known->coefficient) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t dof = 0; dof < dofs; dof++) known->block[dof] = -1;
+    return TB_OK;
+}
+
 /* The dof of a row of one dof; -1: a row of more. */
 TB_STATIC int32_t only_dof(const joint_row *row)
 {
@@ -325,7 +356,7 @@ TB_STATIC tb_status repeat_row(tb_world *w, const known_rows *known, const joint
     tb_real *values = tb_block_put(w, &same, &place, row->law, 1, row->memory);
     const tb_real *numbers = w->values + from.value;
     for (int32_t i = 0; i < from.width; i++) values[i] = own == other ? numbers[i] : -numbers[i];
-    write_joint_block(w, &place, row, 0 + own * w->u_free[dof]);
+    write_joint_block(w, &place, row, 0 + own * w->u_free[dof]); /* -0 becomes 0, as in a sum */
     w->number_of_blocks++;
     w->number_of_rows++;
     w->number_of_values += from.width;
@@ -351,13 +382,9 @@ TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, const kn
 {
     joint_row row;
     const bool is = joint_row_at(w, memory, k, &row);
-#ifdef TB_DEVICE
-    (void)known;
-#else
     bool wrote = false;
     const tb_status status = is ? repeat_row(w, known, &row, chains, &wrote) : TB_OK;
     if (status != TB_OK || wrote) return status;
-#endif
     if (is) merge_row_chains(w, &row, chains);
 
     int32_t rows, values, runs;
@@ -383,9 +410,7 @@ TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, const kn
         w->has_compliance = w->has_compliance || compliance;
     }
     tb_team_sync();
-#ifndef TB_DEVICE
-    note_row(w, known, &row);
-#endif
+    if (is) note_row(w, known, &row);
     return TB_OK;
 }
 
@@ -398,13 +423,7 @@ TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
     int32_t *own = TB_ARENA_ARRAY(w->arena, int32_t, 2 * others);
     int8_t *own_sides = TB_ARENA_ARRAY(w->arena, int8_t, others);
     if (!own || !own_sides) return TB_RESOURCE_EXHAUSTED;
-    known_rows known = {NULL, NULL};
-#ifndef TB_DEVICE
-    known.block = TB_ARENA_ARRAY(w->arena, int32_t, w->model->number_of_dofs);
-    known.coefficient = TB_ARENA_ARRAY(w->arena, tb_real, w->model->number_of_dofs);
-    if (!known.block || !known.coefficient) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t dof = 0; dof < w->model->number_of_dofs; dof++) known.block[dof] = -1;
-#endif
+    known_rows known;
     tb_chains chains = w->chains;
     if (!TB_LEADER) {
         const int32_t at = (tb_team_lane() - 1) * size;
@@ -412,7 +431,7 @@ TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
         chains.parents = chains.dofs + size;
         chains.sides = own_sides + at;
     }
-    tb_status status = TB_OK;
+    tb_status status = begin_known(w, &known);
     for (int32_t base = 0; base < most && status == TB_OK; base += lanes)
         status = add_round(w, memory, &known, base + tb_team_lane(), &chains);
     if (TB_LEADER) w->has_chains = false;

@@ -33,6 +33,25 @@ static void load_own(void)
     globfree(&found);
 }
 
+/* Machine code for an architecture, checked to be an ELF file. */
+static void compile_for(const mo_driver *driver, const mo_function *f, const mo_text *text,
+                        const char *architecture, bool by_tensor_cores)
+{
+    tb_error error = {0};
+    char *code = NULL;
+    size_t size = 0;
+    const tb_status status = tb_mo_nvrtc_compile(driver, (const char *)text->bytes.base,
+                                                 architecture, &code, &size, &error);
+    ck_assert_msg(status == TB_OK, "%s: %s", f->name, error.message);
+    ck_assert_mem_eq(code, "\177ELF", 4);
+    /* sections of the kernels of tiles (product.c): m by tensor cores, t in order */
+    if (f->reorder) {
+        ck_assert_int_eq(memmem(code, size, ".text.m", 7) != NULL, by_tensor_cores);
+        ck_assert_int_eq(memmem(code, size, ".text.t", 7) != NULL, !by_tensor_cores);
+    }
+    free(code);
+}
+
 static void compile_function(const mo_driver *driver, const mo_program *program,
                              const mo_function *f)
 {
@@ -40,8 +59,6 @@ static void compile_function(const mo_driver *driver, const mo_program *program,
     mo_kernel *kernels[256] = {NULL};
     mo_text text = {0};
     tb_error error = {0};
-    char *code = NULL;
-    size_t size = 0;
     ck_assert_int_le(program->count, 256);
     tb_mo_reach(f, reached);
     for (int32_t k = 0; k < program->count; k++) {
@@ -51,13 +68,10 @@ static void compile_function(const mo_driver *driver, const mo_program *program,
         tb_mo_list_kernels(g, kernels[k]);
     }
     TEST_OK(tb_mo_emit_cuda(program, kernels, &text, &error), &error);
-    const tb_status status =
-        tb_mo_nvrtc_compile(driver, (const char *)text.bytes.base, "sm_90", &code, &size, &error);
-    ck_assert_msg(status == TB_OK, "%s: %s", f->name, error.message);
-    ck_assert_mem_eq(code, "\177ELF", 4);
+    compile_for(driver, f, &text, "sm_90", true);
+    if (f->reorder) compile_for(driver, f, &text, "sm_80", false);
     for (int32_t k = 0; k < program->count; k++) free(kernels[k]);
     tb_bytes_free(&text.bytes);
-    free(code);
 }
 
 START_TEST(nvrtc_compiles_the_kernels_of_every_model)
