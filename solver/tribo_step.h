@@ -231,9 +231,11 @@ typedef struct tb_certificate {
     /* J: contributions to the change, in double precision: position corrections (recovery and
      * the closing of loops); actuators; dampers of joints and tendons; contacts, dry friction,
      * limits and loops; applied forces and kinematic bodies. energy_unexplained is the rest: the
-     * error of the step itself */
+     * discretization error of the step. It may be as large as energy_bound, or the step is DIVERGED:
+     * of order dt^2 a step without an impact, of order dt a step with one, and 1e-6 of the energies
+     * for rounding (formula: solver/README.md). 0 for `planar` and `volume`, which have no bound */
     double energy_recovery, energy_motors, energy_damping, energy_friction, energy_applied;
-    double energy_unexplained;
+    double energy_unexplained, energy_bound;
     int32_t contacts, rows, iterations;
     char solver[16]; /* solver of the final impulses; "auto": the warm start was accepted
                         unchanged */

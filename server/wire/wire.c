@@ -266,6 +266,7 @@ void td_wire_certificate(const tb_certificate *c, Tribo__V1__Certificate *out)
     out->energy_friction = c->energy_friction;
     out->energy_applied = c->energy_applied;
     out->energy_unexplained = c->energy_unexplained;
+    out->energy_bound = c->energy_bound;
     out->asleep = c->asleep;
     out->faults = c->faults;
     out->fault_kind = (Tribo__V1__FaultKind)c->worst_fault.kind;

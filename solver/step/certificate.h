@@ -31,6 +31,7 @@ TB_FN void tb_certificate_add(tb_certificate *into, const tb_certificate *other)
     into->energy_friction += other->energy_friction;
     into->energy_applied += other->energy_applied;
     into->energy_unexplained += other->energy_unexplained;
+    into->energy_bound += other->energy_bound;
     into->contacts = other->contacts > into->contacts ? other->contacts : into->contacts;
     into->rows = other->rows > into->rows ? other->rows : into->rows;
     into->iterations += other->iterations;

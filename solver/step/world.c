@@ -456,11 +456,11 @@ TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double 
         c.energy_applied += c.energy_change - known;
     else
         c.energy_unexplained = c.energy_change - known;
-    const double rounding =
-        ENERGY_ROUNDING * (fabs(before) + fabs(c.energy) + fabs(a->motors) + fabs(a->damping) +
-                           fabs(a->applied) + fabs(a->friction));
+    c.energy_bound =
+        a->bound + ENERGY_ROUNDING * (fabs(before) + fabs(c.energy) + fabs(a->motors) +
+                                      fabs(a->damping) + fabs(a->applied) + fabs(a->friction));
     if (w->options->report_energy) *certificate = c;
-    return c.energy_unexplained <= rounding + a->bound ? 0 : c.energy_unexplained;
+    return c.energy_unexplained <= c.energy_bound ? 0 : c.energy_unexplained;
 }
 #endif
 

@@ -336,5 +336,7 @@ def one_run(path: Path, options: list[str], keyframe: int | None) -> dict[str, A
     kept = ("residual", "penetration", "closure_error", "iterations")
     run |= {k: certificate[k] for k in kept if k in certificate}
     run |= {k: v for k, v in certificate.items() if k.startswith("energy")}
+    if run.get("energy_bound", 0) > 0:
+        run["energy_of_bound"] = run["energy_unexplained"] / run["energy_bound"]
     run["faults"] = certificate.get("faults", 0)
     return run

@@ -322,6 +322,7 @@ def print_table(
         ("runs with rows that nothing can close", f"{sum(r.get('faults', 0) > 0 for r in runs)}"),
         ("fastest body after a run that is OK", most(stepped, "speed", "m/s")),
         ("most energy unexplained in a run that is OK", most(stepped, "energy_unexplained", "J")),
+        ("    over the bound of its steps", most(stepped, "energy_of_bound", "")),
         ("most energy from recovery in a run that is OK", most(stepped, "energy_recovery", "J")),
         ("time a step beside MuJoCo's: median", f"{median:.2f}"),
         ("    95 %", f"{high:.2f}"),

@@ -88,7 +88,8 @@ json_t *json_certificate(const tb_certificate *c, bool energy)
     } ENERGIES[] = {
         {"energy_recovery", c->energy_recovery}, {"energy_motors", c->energy_motors},
         {"energy_damping", c->energy_damping},   {"energy_friction", c->energy_friction},
-        {"energy_applied", c->energy_applied},   {"energy_unexplained", c->energy_unexplained}};
+        {"energy_applied", c->energy_applied},   {"energy_unexplained", c->energy_unexplained},
+        {"energy_bound", c->energy_bound}};
     for (size_t i = 0; i < sizeof ENERGIES / sizeof ENERGIES[0]; i++)
         json_object_set_new(object, ENERGIES[i].name,
                             json_finite(energy ? ENERGIES[i].value : (double)NAN));

@@ -136,6 +136,7 @@ void remote_read_certificate(const Tribo__V1__Certificate *from, tb_certificate 
                            .energy_friction = from->energy_friction,
                            .energy_applied = from->energy_applied,
                            .energy_unexplained = from->energy_unexplained,
+                           .energy_bound = from->energy_bound,
                            .asleep = from->asleep,
                            .faults = from->faults};
     to->worst_fault =

@@ -230,19 +230,24 @@ TB_CALLED double mass_product(const tb_world *w, const world_motion *a, const wo
     return sum;
 }
 
-/* (b - a)' M (b - a), J */
-TB_CALLED double change_product(const tb_world *w, const world_motion *a, const world_motion *b)
+/* d' M d (J) for d = b - a - c, c NULL: b - a */
+TB_CALLED double change_product(const tb_world *w, const world_motion *a, const world_motion *b,
+                                const world_motion *c)
 {
     const tb_model *m = w->model;
     double sum = 0;
     for (int32_t i = 1; i < m->number_of_bodies; i++) {
         if (m->bodies[i].tree < 0) continue;
-        const body_motion change = {tb_v3_sub(b->bodies[i].linear, a->bodies[i].linear),
-                                    tb_v3_sub(b->bodies[i].angular, a->bodies[i].angular)};
+        body_motion change = {tb_v3_sub(b->bodies[i].linear, a->bodies[i].linear),
+                              tb_v3_sub(b->bodies[i].angular, a->bodies[i].angular)};
+        if (c) {
+            change.linear = tb_v3_sub(change.linear, c->bodies[i].linear);
+            change.angular = tb_v3_sub(change.angular, c->bodies[i].angular);
+        }
         sum += body_product(&m->bodies[i], &change, &change);
     }
     for (int32_t i = 0; i < m->number_of_dofs; i++) {
-        const double change = b->u[i] - a->u[i];
+        const double change = b->u[i] - a->u[i] - (c ? c->u[i] : 0);
         sum += m->dofs[i].armature * change * change;
     }
     return sum;
@@ -433,24 +438,51 @@ TB_CALLED double tendon_error(const tb_world *w, double turn)
     return error;
 }
 
-/* The largest discretization error that a step from `begin` to `end` may have, J. pushed: the
- * change of velocity by the rows, which the Coriolis terms do not contain. works: J, the sum of the
- * magnitudes of all works, because the directions of forces turn with the bodies too. tendons: J,
- * of tendon_error. */
-TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end,
-                             const world_motion *pushed, double works, double tendons)
+/* Energy (J) that springs of joints may gain where a dof turns back within a step: the step takes the
+ * spring's force at the end of u1, k dt u1, and its work at the mean, (k dt^2 / 2) |u0 u1| less than
+ * the spring takes. */
+TB_CALLED double returning_springs_error(const tb_world *w)
 {
     const tb_model *m = w->model;
-    const double turn = largest_turn(w, end->bodies);
-    const double exchanged = exchanged_energy(w, 0.5 * mass_product(w, end, end)) + works;
-    const double of_rows = sqrt(fabs(mass_product(w, pushed, pushed) * mass_product(w, end, end)));
+    double error = 0, slope;
+    for (int32_t j = 0; j < m->number_of_joints; j++) {
+        const tb_model_joint *joint = &m->joints[j];
+        if (joint->stiffness == 0 && !m->has_polynomials) continue;
+        double stiffness = joint->stiffness;
+        if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE) {
+            tb_polynomial_coefficient(joint->stiffness, joint->stiffness_polynomial,
+                                      w->q[joint->coordinate] - joint->spring_reference, &slope);
+            stiffness = fmax(stiffness, slope);
+        }
+        const int32_t last = joint->dof + tb_joint_dofs(joint->type);
+        for (int32_t i = joint->dof; i < last; i++)
+            error += 0.5 * stiffness * w->dt * w->dt * fmax(0.0, -w->u[i] * w->u_end[i]);
+    }
+    return error;
+}
+
+/* The largest discretization error that a step from `begin` to `end` may have, J: see
+ * tb_energy_account. pushed: the change of velocity by the rows, which the Coriolis terms do not
+ * contain. works: J, the sum of the magnitudes of all works, because the directions of forces turn
+ * with the bodies too. springs: J, of tendon_error and returning_springs_error. */
+TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end,
+                             const world_motion *pushed, double works, double springs)
+{
+    const tb_model *m = w->model;
+    const double turn = fmax(largest_turn(w, begin->bodies), largest_turn(w, end->bodies));
+    const double square = fmax(mass_product(w, begin, begin), mass_product(w, end, end));
+    const double exchanged = exchanged_energy(w, 0.5 * square) + works;
+    const double of_rows = sqrt(fabs(mass_product(w, pushed, pushed) * square));
+    /* without the rows, whose impulses at an impact do not vanish with dt */
+    const double changed =
+        fmin(change_product(w, begin, end, NULL), change_product(w, begin, end, pushed));
     double mass = 0;
     for (int32_t b = 1; b < m->number_of_bodies; b++)
         if (m->bodies[b].tree >= 0) mass += m->bodies[b].mass;
-    return change_product(w, begin, end) +
-           w->dt * fabs(conservative_power(w, end) - conservative_power(w, begin)) +
-           fmin(2 * turn * turn, LARGEST_ERROR) * exchanged + fmin(turn, LARGEST_ERROR) * of_rows +
-           tendons + mass * SMALLEST_SPEED * SMALLEST_SPEED;
+    return changed + w->dt * fabs(conservative_power(w, end) - conservative_power(w, begin)) +
+           fmin(3 * turn * turn, LARGEST_ERROR) * exchanged +
+           3 * fmin(turn, LARGEST_ERROR) * of_rows + springs +
+           mass * SMALLEST_SPEED * SMALLEST_SPEED;
 }
 
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
@@ -480,7 +512,8 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     /* until here the dynamics move with u0 */
     read_motions(w, m->number_of_kinematic_bodies > 0 ? at_rest : NULL, &begin);
     read_motions(w, at_rest, &end);
-    const double tendons = tendon_error(w, largest_turn(w, end.bodies));
+    const double springs =
+        tendon_error(w, largest_turn(w, end.bodies)) + returning_springs_error(w);
     tb_team_sync(); /* all have read the velocities */
     read_motions(w, at_rest, &pushed);
     if (w->pulled) read_motions(w, at_rest, &pulled);
@@ -515,7 +548,7 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     a->friction = rows - servos.motors - servos.tendons - driven;
     a->bound = error_bound(
         w, &begin, &end, &pushed,
-        fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction), tendons);
+        fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction), springs);
     a->bases_move = bases_move(w);
     tb_team_sync();
     return TB_OK;

@@ -335,12 +335,17 @@ TB_EXTERN tb_problem tb_world_problem(const tb_world *world);
 typedef struct tb_energy_account {
     double motors, damping, friction, applied;
     /* J, the largest discretization error that a step may have. The sum of
-     * - du' M du;
+     * - d' M d, d the change of velocity or the part of it that no row makes, whichever gives less:
+     *   a row changes it by any amount at an impact;
      * - dt du' f of gravity and springs, whose work follows the path of u1 and not of the mean;
-     * - twice the square of the largest turn of a body (rad; at most a tenth), times the energy that
-     *   turning bodies exchange and the works of forces, whose directions turn too;
-     * - that turn times the energy of velocities that rows change: the Coriolis terms leave it out;
-     * - the error of tendons (tendon_error) */
+     * - three times the square of the largest turn of a body (rad; at most a tenth), times the
+     *   energy that turning bodies exchange and the works of forces, whose directions turn too;
+     * - three times that turn (at most 0.3), times the energy of velocities that rows change: the
+     *   Coriolis terms, whose power is cubic in the velocities, leave it out;
+     * - the errors of tendons and of springs that turn back (tendon_error,
+     *   returning_springs_error).
+     * Without an impact each is of order dt^2, with one of order dt: velocities then change by
+     * impulses that do not shrink with dt, turns and ways do */
     double bound;
     double energy;   /* J, before the motion of positions alone, if there is one */
     bool recovers;   /* there is one */

@@ -78,6 +78,8 @@ class Certificate:
     worst_fault: Fault | None = None
     #: trees of bodies that slept at the end of a step, most in one step
     asleep: int = 0
+    #: J, energy_unexplained is at most this; 0: of solvers that give none
+    energy_bound: float = 0.0
 
     @classmethod
     def from_message(cls, m: common_pb2.Certificate) -> Certificate:
@@ -111,6 +113,7 @@ class Certificate:
             m.faults,
             Fault(int(m.fault_kind), m.fault_a, m.fault_b, m.fault_amount) if m.faults else None,
             m.asleep,
+            m.energy_bound,
         )
 
 

@@ -53,6 +53,7 @@ def _certificate(lib: Library, c: Any) -> Certificate:
         c.faults,
         Fault(f.kind, f.a, f.b, f.amount) if c.faults else None,
         c.asleep,
+        c.energy_bound,
     )
 
 
