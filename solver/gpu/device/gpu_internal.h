@@ -51,8 +51,9 @@ enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
  * kinds. */
 enum { TB_GPU_GROUPS = 2, TB_GPU_GROUP_COUNTS = (int)TB_GPU_COUNTS + (int)TB_GPU_KINDS };
 
-/* In tb_gpu_launch.alone: the kernel of small worlds (warp_fits.h) and not the general one. */
-enum { TB_GPU_ALONE_BY_WARP = 2 };
+/* In tb_gpu_launch.alone: the kernel of small worlds (warp_fits.h), or that of piles, and not the general
+ * one. */
+enum { TB_GPU_ALONE_BY_WARP = 2, TB_GPU_ALONE_BY_PILE };
 
 /* One launch. Options are the caller's, without names and functions of the host. */
 typedef struct tb_gpu_launch {
@@ -117,6 +118,8 @@ TB_GPU_START_KERNEL(staggered)
 TB_GPU_START_KERNEL(alone)
 /* ... the same of worlds that tb_gpu_warp_fits, which leaves hard steps to `alone`... */
 TB_GPU_START_KERNEL(warp)
+/* ... of worlds that tb_gpu_pile_fits, likewise... */
+TB_GPU_START_KERNEL(pile)
 /* ... the solves of worlds of up to 36 dofs, which leaves some to `solve`... */
 TB_GPU_START_KERNEL(wide)
 /* ... or all steps of all; `sides` are needed where solves overlap. */

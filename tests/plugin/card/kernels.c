@@ -212,8 +212,8 @@ START(end, TB_GPU_KERNEL_END)
 START(staggered, TB_GPU_KERNEL_SOLVE)
 START(alone, TB_GPU_KERNELS)
 
-/* of small worlds: float alone. A launch may only use tables that stand in the arena of each world. */
-cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+/* A launch of small worlds or of piles may only use tables that stand in the arena of each world. */
+static cudaError_t start_warps(const tb_gpu_launch *launch, cudaStream_t stream)
 {
     const tb_gpu_world *worlds = launch->worlds + launch->first;
     for (int32_t slot = 0; launch->tables_stand && is_slot(launch, slot); slot++) {
@@ -226,6 +226,17 @@ cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stre
         saved_step_of(launch, slot)->tables_of = worlds[slot].state.model;
     if (launch->number_of_worlds > 0 && !launch->tables_stand) played_count_tables();
     return result;
+}
+
+/* float alone */
+cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    return start_warps(launch, stream);
+}
+
+cudaError_t tb_gpu_start_pile_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    return start_warps(launch, stream);
 }
 
 /* Takes no solve of a wide world, so that the next launch makes it. */

@@ -12,7 +12,7 @@
 
 #include "base/team.h"
 #include "contact/judge.h"
-#include "gpu/batch/small/warp_solve.h"
+#include "gpu/batch/small/warp_block.h"
 #include "solve/solve.h"
 
 enum {
