@@ -11,7 +11,7 @@ typedef struct room {
     int32_t dofs, coordinates, bodies, trees;
     int32_t dofs_of_tree; /* at most */
 } room;
-static const room SMALL = {10, 16, 6, 10, 10}, PILE = {36, 42, 12, 6, 6};
+static const room SMALL = {10, 16, 6, 10, 10}, PILE = {36, 42, 8, 6, 6};
 enum {
     MOST_SHAPES = 32, /* that collide */
     MOST_SLIDES = 32, /* the last slide is one of so many first dofs */

@@ -27,7 +27,7 @@ enum {
 };
 
 #ifdef TB_UNIT_PILE
-enum { WARP_BODIES = 12, WARP_COORDINATES = 42 };
+enum { WARP_BODIES = 8, WARP_COORDINATES = 42 };
 #else
 enum { WARP_BODIES = 6, WARP_COORDINATES = 16 };
 #endif

@@ -61,6 +61,11 @@ TB_TEAM_FN bool warp_open_block(warp_problem *m, bool is, int32_t count,
     int32_t all_rows, all_quads;
     const int32_t row = tb_team_before(own, &all_rows);
     const int32_t quad = tb_team_before(own * wide, &all_quads);
+    TB_ROLLED
+    for (int32_t group = 0; group < (int32_t)WIDE_GROUPS; group++) {
+        const uint32_t items = tb_team_ballot((groups >> group & 1) != 0);
+        if (TB_LEADER) m->items_of[group] = items;
+    }
     if (all_rows > (int32_t)WIDE_MOST_ROWS || all_quads > (int32_t)WIDE_MOST_QUADS) return false;
     if (!is) return true;
     const uint32_t columns = (uint32_t)quad | groups << 16;

@@ -17,9 +17,17 @@
 
 enum {
     WIDE_MOST_DOFS = 36, /* TB_GPU_WIDE_DOFS */
-    WIDE_MOST_ROWS = 112,
+#ifdef TB_UNIT_PILE
+    WIDE_MOST_ITEMS = WARP_ITEMS,
+    WIDE_MOST_ROWS = 3 * WARP_ITEMS,
+    WIDE_MOST_QUADS = 288, /* 24 contacts between bodies without a common group */
+    WIDE_SLOPES_OF_ROW = 3,
+#else
     WIDE_MOST_ITEMS = 80,
+    WIDE_MOST_ROWS = 112,
     WIDE_MOST_QUADS = 320,
+    WIDE_SLOPES_OF_ROW = 4,
+#endif
     WIDE_LANES = 32, /* of a world, which hold the first rows of the system */
     WIDE_GROUP = 4,  /* dofs */
     WIDE_GROUPS = WIDE_MOST_DOFS / WIDE_GROUP,
@@ -44,14 +52,18 @@ typedef struct TB_ALIGNED(16) wide_memory {
     };
     tb_real lack[WIDE_MOST_ROWS]; /* prox_C(p - xi / w) - lambda */
     /* K, the numbers of an item row by row; in sweeps see wide_prepare_sweeps */
-    tb_real k[WIDE_MOST_ROWS * WIDE_ROWS];
+    tb_real k[WIDE_MOST_ROWS * WIDE_SLOPES_OF_ROW];
     tb_real c[WIDE_MOST_ROWS], compliance[WIDE_MOST_ROWS];
     tb_real weight[WIDE_MOST_ITEMS]; /* mean of G's diagonal */
     tb_real mu[WIDE_MOST_ITEMS];
     tb_real lower[WIDE_MOST_ITEMS], upper[WIDE_MOST_ITEMS]; /* of the first row */
     uint32_t columns[WIDE_MOST_ITEMS]; /* first quad, and from bit 16 on the groups as bits */
     uint8_t row[WIDE_MOST_ITEMS], rows[WIDE_MOST_ITEMS];
+#ifdef TB_UNIT_PILE
+    uint32_t items_of[WIDE_GROUPS]; /* with dofs of a group, as bits */
+#else
     uint8_t block_of[WIDE_MOST_ROWS], item_of[WIDE_MOST_ROWS];
+#endif
 } wide_memory;
 
 /* How far a solve is between two rounds. */
@@ -128,12 +140,13 @@ TB_FN tb_real wide_value(const wide_memory *m, uint32_t columns, int32_t r, int3
     return m->quads[wide_quad(columns, r) + wide_place(columns, group)].v[dof % WIDE_GROUP];
 }
 
-/* K of an item: rows x rows numbers, no more than WIDE_ROWS for each of its rows. */
+/* K of an item: rows x rows numbers, no more than WIDE_SLOPES_OF_ROW for each of its rows. */
 TB_FN tb_real *wide_slope(wide_memory *m, int32_t item)
 {
-    return m->k + WIDE_ROWS * m->row[item];
+    return m->k + WIDE_SLOPES_OF_ROW * m->row[item];
 }
 
+#ifndef TB_UNIT_PILE
 /* ---- loading ---- */
 
 /* Items that a block becomes. */
@@ -271,5 +284,7 @@ TB_STATIC void wide_load(wide_solve *w, const tb_real *lambda, const tb_real *fi
     TB_EACH (i, items) m->weight[i] = wide_weight_of(w, i);
     tb_team_sync();
 }
+
+#endif /* TB_UNIT_PILE */
 
 #endif

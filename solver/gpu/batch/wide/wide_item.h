@@ -124,6 +124,44 @@ WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
 
 /* ---- judging ---- */
 
+#ifdef TB_UNIT_PILE
+/* A dof of Y' lambda, summed over some of the items of its group. */
+TB_STATIC double wide_sum_dof(const wide_solve *w, const double *lambda, int32_t dof, uint32_t items)
+{
+    const wide_memory *m = wide_memory_of(w);
+    const int32_t group = dof / WIDE_GROUP;
+    double sum = 0;
+    WIDE_IS_SHARED(lambda);
+    TB_ROLLED
+    for (uint32_t left = m->items_of[group] & items; left != 0; left &= left - 1) {
+        const int32_t item = lowest_bit(left), row = m->row[item], rows = m->rows[item];
+        const uint32_t columns = m->columns[item];
+        const int32_t stride = tb_count_bits(wide_groups(columns));
+        const warp_quad *y = m->quads + wide_quad(columns, 0) + wide_place(columns, group);
+        for (int32_t r = 0; r < 3; r++)
+            if (r < rows) sum += lambda[row + r] * (double)y[r * stride].v[dof % WIDE_GROUP];
+    }
+    return sum;
+}
+
+/* s = Y' lambda: a lane sums a dof, and eight lanes each of the dofs from WIDE_LANES on. */
+TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
+{
+    static const uint32_t EIGHTH = 0x01010101;
+    wide_memory *m = wide_memory_of(w);
+    const int32_t lane = tb_team_lane();
+    tb_team_sync(); /* all have read the last s */
+    m->s[lane] = wide_sum_dof(w, lambda, lane, ~0u);
+    if (w->dofs > WIDE_LANES) {
+        const int32_t dof = WIDE_LANES + lane % WIDE_GROUP;
+        double sum = wide_sum_dof(w, lambda, dof, EIGHTH << lane / WIDE_GROUP);
+        for (int32_t step = WIDE_GROUP; step < WIDE_LANES; step *= 2)
+            sum += tb_team_take_double(sum, lane ^ step);
+        if (lane < WIDE_GROUP) m->s[dof] = sum;
+    }
+    tb_team_sync();
+}
+#else
 /* A dof of Y' lambda, summed over every `stride`-th item from `first` on. */
 TB_STATIC double wide_sum_dof(const wide_solve *w, const double *lambda, int32_t dof, int32_t first,
                               int32_t stride)
@@ -158,6 +196,7 @@ TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
     }
     tb_team_sync();
 }
+#endif
 
 /* Velocities of an item from s. */
 TB_STATIC void wide_find_velocities(const wide_solve *w, int32_t item, wide_own *o)
