@@ -160,11 +160,12 @@ static tb_gpu_way way_of(const tb_model *model, const tb_step_options *options)
 static void choose_ways(tb_gpu_batch *b, const tb_step_options *options, int32_t worlds)
 {
     const tb_model *last = NULL;
-    tb_gpu_way way = TB_GPU_GENERAL;
+    tb_gpu_way usual = TB_GPU_GENERAL;
     for (int32_t i = 0; i < worlds; i++) {
         const tb_model *model = b->tasks[i].state->model;
-        if (model != last) way = way_of(model, options);
-        b->tasks[i].way = b->tasks[i].usual = way;
+        if (model != last) usual = way_of(model, options);
+        b->tasks[i].usual = usual;
+        b->tasks[i].way = tb_gpu_next_way(&b->tasks[i]);
         last = model;
     }
 }

@@ -161,6 +161,7 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_effort effort = {0};
     memset(call, 0, sizeof *call);
     l->number_of_worlds = p->count;
+    l->crowded = task_of(p, 0)->way == TB_GPU_CROWDED ? (int32_t)TB_GPU_WARP_CONTACTS : 0;
     tb_gpu_call_set_options(call, options);
     look_at_worlds(p, &steps, &dofs, &least_dofs, &effort);
     l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL, true);
@@ -409,6 +410,12 @@ static tb_status launch(piece *p, tb_error *error)
 
 /* ---- back ---- */
 
+tb_gpu_way tb_gpu_next_way(const tb_gpu_task *task)
+{
+    const bool crowded = task->state->number_of_contacts > (int32_t)TB_GPU_WARP_CONTACTS;
+    return task->usual != TB_GPU_GENERAL && crowded ? TB_GPU_CROWDED : task->usual;
+}
+
 static void unpack_world(void *context, int32_t i, int32_t thread)
 {
     (void)thread;
@@ -441,8 +448,9 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
     s->certificate = w->state.certificate;
     task->merged = w->merged;
     task->steps_left = w->steps_left;
-    const bool left = task->way != TB_GPU_GENERAL && w->status == TB_UNSUPPORTED;
-    task->way = left ? TB_GPU_ONE_GENERAL : task->usual;
+    const bool by_warp = task->way == TB_GPU_BY_WARP || task->way == TB_GPU_BY_PILE;
+    const bool left = by_warp && w->status == TB_UNSUPPORTED;
+    task->way = left ? TB_GPU_ONE_GENERAL : tb_gpu_next_way(task);
     task->status = left ? TB_OK : w->status;
     task->contacts_needed = w->contacts_needed;
     task->arena_needed = w->arena_needed;

@@ -19,6 +19,7 @@ typedef enum tb_gpu_way {
     TB_GPU_BY_WARP,     /* that of small worlds (warp_fits.h) */
     TB_GPU_BY_PILE,     /* that of piles */
     TB_GPU_ONE_GENERAL, /* a small world or a pile whose next step is left to the general ones */
+    TB_GPU_CROWDED,     /* one with too many contacts: the general ones until it has fewer */
     TB_GPU_GENERAL,
     TB_GPU_WORLD_WAYS
 } tb_gpu_way;
@@ -72,6 +73,9 @@ typedef struct tb_gpu_batch {
     uint64_t copied_bytes;
     double copy_seconds, compute_seconds;
 } tb_gpu_batch;
+
+/* The way of a task's next step, which the world's model and its contacts decide. */
+tb_gpu_way tb_gpu_next_way(const tb_gpu_task *task);
 
 /* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,
  * from the first on, as the card has room for and go the way of the first, at least one; `*taken`

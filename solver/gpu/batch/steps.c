@@ -31,12 +31,9 @@ typedef struct step_kernels {
 #define OF_FLOAT(part)  tb_gpu_start_##part##_f32,
 static const step_kernels IN_DOUBLE = {
     {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, NULL, NULL, NULL};
-static const step_kernels IN_FLOAT = {{TB_GPU_START_PARTS(OF_FLOAT)},
-                                      tb_gpu_start_staggered_f32,
-                                      tb_gpu_start_alone_f32,
-                                      tb_gpu_start_warp_f32,
-                                      tb_gpu_start_pile_f32,
-                                      tb_gpu_start_wide_f32};
+static const step_kernels IN_FLOAT = {{TB_GPU_START_PARTS(OF_FLOAT)}, tb_gpu_start_staggered_f32,
+                                      tb_gpu_start_alone_f32,         tb_gpu_start_warp_f32,
+                                      tb_gpu_start_pile_f32,          tb_gpu_start_wide_f32};
 
 /* The parts of a launch, whose solver may have a kernel of its own; then the kernel that takes solves
  * before. */

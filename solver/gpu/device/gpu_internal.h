@@ -81,6 +81,8 @@ typedef struct tb_gpu_launch {
      * the first step of the launch; NULL: the launch goes to its end. Small worlds do not read it. */
     const volatile int32_t *stop;
     int32_t wide; /* solves go to the kernel of wide worlds first */
+    /* a world that has no more contacts begins no step, since another kernel goes on with it; 0: each does */
+    int32_t crowded;
 } tb_gpu_launch;
 
 /* Bytes to be copied, a multiple of 8 and aligned so: from and to the card's memory or pinned
@@ -95,6 +97,9 @@ typedef struct tb_gpu_copy {
  * TB_GPU_BLOCKS_AT_ONCE of them fit a processor: with more registers a lane, too few warps would
  * hide each other's memory latency. */
 enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREADS = 128 };
+
+/* Contacts of a world at most in the kernels of small worlds and of piles. */
+enum { TB_GPU_WARP_CONTACTS = 32 };
 
 /* Dofs of a world that the kernel of wide worlds takes (wide/wide_solve.h). */
 enum { TB_GPU_WIDE_DOFS = 36 };

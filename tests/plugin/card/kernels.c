@@ -79,9 +79,10 @@ static void begin_world(tb_gpu_world *world)
     world->arena_needed = 0;
 }
 
-static bool goes_on(const tb_gpu_world *world)
+static bool goes_on(const tb_gpu_launch *launch, const tb_gpu_world *world)
 {
-    return world->status == TB_OK && world->steps_left > 0;
+    return world->status == TB_OK && world->steps_left > 0 &&
+           (launch->crowded == 0 || world->state.number_of_contacts > launch->crowded);
 }
 
 static int questions; /* of the launch, whether it is to end */
@@ -115,7 +116,7 @@ static void play_kernel_of_world(const kernel *k, tb_gpu_world *world, saved_ste
     if (saved->stage != k->kernel_index) return;
     switch (k->kernel_index) {
     case TB_GPU_KERNEL_BEGIN:
-        saved->stage += goes_on(world) && (launch->step == 0 || !is_stopped(launch));
+        saved->stage += goes_on(launch, world) && (launch->step == 0 || !is_stopped(launch));
         break;
     case TB_GPU_KERNEL_DETECT: saved->stage++; break;
     case TB_GPU_KERNEL_SOLVE:
@@ -135,7 +136,7 @@ static void play_kernel_of_world(const kernel *k, tb_gpu_world *world, saved_ste
 static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
 {
     begin_world(world);
-    for (int32_t left = k->launch.steps; left > 0 && goes_on(world); left--) {
+    for (int32_t left = k->launch.steps; left > 0 && goes_on(&k->launch, world); left--) {
         (void)make_step(&k->launch, world, saved, k->step);
         end_step(world, saved);
         if (is_stopped(&k->launch)) return;

@@ -134,12 +134,12 @@ static tb_model *stack(int boxes)
                       "<mujoco><option timestep=\"0.002\"/><default><geom friction=\"0.7 0 0\""
                       " condim=\"3\"/></default><worldbody><geom type=\"plane\" size=\"1 1 1\"/>");
     for (int i = 0; i < boxes; i++)
-        at += snprintf(text + at, sizeof text - (size_t)at,
-                       "<body pos=\"%g %g %g\"><freejoint/><geom type=\"box\" size=\".05 .05 .05\"/>"
-                       "<inertial pos=\"0 0 %g\" mass=\"%g\" diaginertia=\".002 .002 .002\"/>"
-                       "</body>",
-                       0.003 * (i % 3), 0.002 * (i % 2), 0.05 + 0.1001 * i, i == 2 ? 0.004 : 0.0,
-                       1 + 0.2 * i);
+        at += snprintf(
+            text + at, sizeof text - (size_t)at,
+            "<body pos=\"%g %g %g\"><freejoint/><geom type=\"box\" size=\".05 .05 .05\"/>"
+            "<inertial pos=\"0 0 %g\" mass=\"%g\" diaginertia=\".002 .002 .002\"/>"
+            "</body>",
+            0.003 * (i % 3), 0.002 * (i % 2), 0.05 + 0.1001 * i, i == 2 ? 0.004 : 0.0, 1 + 0.2 * i);
     snprintf(text + at, sizeof text - (size_t)at, "</worldbody></mujoco>");
     return compiled(text);
 }
@@ -161,7 +161,8 @@ END_TEST
 
 /* A gripper of two slides in one tree that holds a block, which another one stands on, beside a ball. */
 static const char GRIPPER[] =
-    "<mujoco><option timestep=\"0.002\"/><default><geom friction=\"0.8 0 0\" condim=\"3\"/></default>"
+    "<mujoco><option timestep=\"0.002\"/><default><geom friction=\"0.8 0 0\" "
+    "condim=\"3\"/></default>"
     "<worldbody><geom type=\"plane\" size=\"1 1 1\"/>"
     "<body pos=\"0 0 0.1\"><joint name=\"z\" type=\"slide\" axis=\"0 0 1\" damping=\"2\"/>"
     "<geom type=\"box\" size=\".01 .01 .01\" pos=\"0 0 0.2\" mass=\"0.3\"/>"
@@ -170,10 +171,12 @@ static const char GRIPPER[] =
     "</body>"
     "<body pos=\"0.062 0 0\"><joint name=\"r\" type=\"slide\" axis=\"-1 0 0\"/>"
     "<geom type=\"box\" size=\".01 .03 .03\" mass=\"0.1\"/></body></body>"
-    "<body pos=\"0 0 0.1\"><freejoint/><geom type=\"box\" size=\".05 .04 .04\" mass=\"0.2\"/></body>"
+    "<body pos=\"0 0 0.1\"><freejoint/><geom type=\"box\" size=\".05 .04 .04\" "
+    "mass=\"0.2\"/></body>"
     "<body pos=\"0.01 0 0.1601\"><freejoint/><geom type=\"box\" size=\".02 .02 .02\" mass=\"0.1\"/>"
     "</body>"
-    "<body pos=\"0.3 0 0.0501\"><freejoint/><geom type=\"sphere\" size=\".05\" mass=\"0.2\"/></body>"
+    "<body pos=\"0.3 0 0.0501\"><freejoint/><geom type=\"sphere\" size=\".05\" "
+    "mass=\"0.2\"/></body>"
     "</worldbody><actuator>"
     "<position joint=\"z\" kp=\"80\" kv=\"20\"/><motor joint=\"l\" gear=\"0.5\"/>"
     "<motor joint=\"r\" gear=\"30\"/></actuator></mujoco>\n";

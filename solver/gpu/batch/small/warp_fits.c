@@ -112,9 +112,8 @@ static bool motion_fits(const tb_model *m, const room *most)
     return m->number_of_dofs <= most->dofs && m->number_of_coordinates <= most->coordinates &&
            m->number_of_trees <= most->trees && m->number_of_bodies <= most->bodies &&
            rows <= MOST_JOINT_ROWS && m->number_of_colliding_shapes <= MOST_SHAPES &&
-           m->number_of_actuators <= MOST_ACTUATORS &&
-           m->number_of_kinematic_bodies == 0 && !m->has_polynomials && !m->compensates_gravity &&
-           !m->has_joint_forces;
+           m->number_of_actuators <= MOST_ACTUATORS && m->number_of_kinematic_bodies == 0 &&
+           !m->has_polynomials && !m->compensates_gravity && !m->has_joint_forces;
 }
 
 static bool options_fit(const tb_step_options *options)

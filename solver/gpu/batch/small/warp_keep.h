@@ -78,9 +78,9 @@ enum {
 
 /* A body's numbers that stay. */
 typedef struct warp_model_body {
-    tb_pose pose;               /* where all coordinates are zero */
-    tb_vec3 com;                /* centre of mass of a free body, in its frame */
-    int32_t dof, coordinate;    /* first ones of its free joint; dof -1: it has none */
+    tb_pose pose;            /* where all coordinates are zero */
+    tb_vec3 com;             /* centre of mass of a free body, in its frame */
+    int32_t dof, coordinate; /* first ones of its free joint; dof -1: it has none */
     warp_tree_place tree_place;
     uint32_t slides;            /* dofs that move it */
     uint32_t tree;              /* dofs that a row on it is whitened over */

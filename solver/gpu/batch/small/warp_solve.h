@@ -436,9 +436,8 @@ TB_TEAM_FN void warp_share_block(warp_problem *p, const warp_own *b)
 
 /* Solves for the blocks of all lanes; false: it has not come to the tolerance. x: velocities of the lane's
  * block. */
-TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns,
-                                 double tolerance, warp_own *b, double x[3],
-                                 warp_effort *effort)
+TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns, double tolerance,
+                                 warp_own *b, double x[3], warp_effort *effort)
 {
     double own = 0;
     (void)columns;

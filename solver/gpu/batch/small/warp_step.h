@@ -194,10 +194,10 @@ TB_STATIC void put_contact(const warp_keep *keep, int32_t last, const warp_rows 
     tb_real before = 0;
     TB_ROLLED
     for (int side = 0; side < 2; side++) /* one copy of the code */
-        before += put_side(keep, c->direction, c->position, side ? c->bodies[1] : c->bodies[0],
-                           side ? TB_R(1) : TB_R(-1), c->kind,
-                           rows->y + (side ? rows->at[1] : rows->at[0]), rows->stride,
-                           free_velocity);
+        before +=
+            put_side(keep, c->direction, c->position, side ? c->bodies[1] : c->bodies[0],
+                     side ? TB_R(1) : TB_R(-1), c->kind,
+                     rows->y + (side ? rows->at[1] : rows->at[0]), rows->stride, free_velocity);
     c->bias = tb_contact_bias(&keep->timing, c->gap, c->restitution, before);
     for (int r = 0; r < 3; r++) b->c[r] = TB_R(free_velocity[r]);
     b->c[0] += c->bias;

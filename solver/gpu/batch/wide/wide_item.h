@@ -126,7 +126,8 @@ WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
 
 #ifdef TB_UNIT_PILE
 /* A dof of Y' lambda, summed over some of the items of its group. */
-TB_STATIC double wide_sum_dof(const wide_solve *w, const double *lambda, int32_t dof, uint32_t items)
+TB_STATIC double wide_sum_dof(const wide_solve *w, const double *lambda, int32_t dof,
+                              uint32_t items)
 {
     const wide_memory *m = wide_memory_of(w);
     const int32_t group = dof / WIDE_GROUP;
