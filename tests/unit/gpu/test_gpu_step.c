@@ -343,14 +343,14 @@ static tb_state *falling_boxes(const tb_model *model)
     const int32_t coordinates = tb_model_count(model).coordinates;
     turn_boxes(state);
     memcpy(q, tb_state_q(state), (size_t)coordinates * sizeof *q);
-    for (int32_t i = 0; 7 * i < coordinates; i++) q[7 * i + 2] += 1e-4 * (i + 1);
+    for (int32_t i = 0; 7 * i < coordinates; i++) q[7 * i + 2] += 4e-3 * (i + 1);
     TEST_OK(tb_state_set_q(state, q, coordinates, &error), &error);
     return state;
 }
 
 START_TEST(a_pile_that_becomes_crowded_is_the_same_in_pieces_of_time)
 {
-    enum { STEPS = 60 };
+    enum { STEPS = 90 };
     if (!gpu_is_there("a_pile_that_becomes_crowded_is_the_same_in_pieces_of_time")) return;
     tb_error error = {0};
     tb_model *model = six_boxes();
