@@ -31,6 +31,7 @@ DEVICE_WORLDS := $(B)/tests/unit/gpu/device_world.o $(B)/tests/unit/gpu/device_w
 TEAM_SOLVES := $(B)/tests/unit/solve/team_solve.o $(B)/tests/unit/solve/team_solve.f32.o
 TEAM_WORLDS := $(B)/tests/unit/gpu/team_world.o $(B)/tests/unit/gpu/team_world.f32.o
 WARP_WORLDS := $(B)/tests/unit/gpu/warp_world.o $(B)/tests/unit/gpu/warp_world.f32.o
+PILE_WORLDS := $(B)/tests/unit/gpu/pile_world.o $(B)/tests/unit/gpu/pile_world.f32.o
 TEAM_PLAY := $(B)/tests/unit/gpu/team_play.o
 
 # and large worlds, with one lane that plays a card
@@ -41,12 +42,14 @@ GRID_PLAY := $(B)/tests/unit/gpu/grid_play.o
 
 $(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(LARGE_PLAYED)): \
     DEVICE_SINGLE := -DTB_SINGLE
+$(PILE_WORLDS): DEVICE_SINGLE := -DTB_UNIT_PILE
+$(filter %.f32.o,$(PILE_WORLDS)): DEVICE_SINGLE := -DTB_UNIT_PILE -DTB_SINGLE
 $(TEAM_PLAY): tests/unit/gpu/team_play.cc
 $(GRID_PLAY): tests/unit/gpu/grid_play.cc
 $(LARGE_LANES): tests/unit/gpu/large_lanes.cc
 $(TEAM_SOLVES): tests/unit/solve/team_solve.cc
 $(TEAM_WORLDS): tests/unit/gpu/team_world.cc
-$(WARP_WORLDS): tests/unit/gpu/warp_world.cc
+$(WARP_WORLDS) $(PILE_WORLDS): tests/unit/gpu/warp_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
 $(LARGE_PLAYED): tests/unit/gpu/large_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
@@ -71,7 +74,7 @@ $(filter %/pairs.o %/pairs.f32.o,$(CARD_KERNELS)): tests/plugin/card/pairs.cc
 $(filter %/traverse.o %/traverse.f32.o,$(CARD_KERNELS)): tests/plugin/card/traverse.cc
 $(filter %/soft.o %/soft.f32.o,$(CARD_KERNELS)): tests/plugin/card/soft.cc
 $(CARD_LARGE): tests/plugin/card/large.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_LARGE) $(LARGE_PLAYED) \
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(PILE_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_LARGE) $(LARGE_PLAYED) \
     $(LARGE_LANES) $(GRID_PLAY): $(B)/stamp.flags
 	$(call say,CXX,$(firstword $(filter %.cc,$^)))
 	@mkdir -p $(@D)
@@ -83,7 +86,8 @@ $(B)/tests/unit/gpu/test_large: $(LARGE_PLAYED)
 $(B)/tests/unit/gpu/test_large_lanes: $(LARGE_PLAYED) $(LARGE_LANES) $(GRID_PLAY)
 $(B)/tests/unit/gpu/test_large $(B)/tests/unit/gpu/test_large_lanes: LDLIBS += -lstdc++
 $(B)/tests/unit/gpu/test_wide_world: $(TEAM_WORLDS) $(TEAM_PLAY)
-$(B)/tests/unit/gpu/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(WARP_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
+$(B)/tests/unit/gpu/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
+$(B)/tests/unit/gpu/test_warp_world: $(WARP_WORLDS) $(PILE_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/collide/test_mesh_team: $(B)/tests/unit/gpu/team_world.o $(TEAM_PLAY)
 $(B)/tests/unit/collide/test_mesh_team_f32: $(B)/tests/unit/gpu/team_world.f32.o $(TEAM_PLAY)
 $(B)/tests/unit/solve/test_team_solve: $(B)/tests/unit/solve/team_solve.o $(TEAM_PLAY)

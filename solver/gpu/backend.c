@@ -148,20 +148,24 @@ static bool goes_on(const tb_gpu_task *task)
            (task->contacts_needed > 0 || task->arena_needed > 0);
 }
 
-/* The kernel of small worlds is one of float: in double it was slower than the general ones where worlds
- * differ (results of tests/bench/gpu). */
+/* The kernels of small worlds and of piles are of float: in double that of small worlds was slower than the
+ * general ones where worlds differ (results of tests/bench/gpu). */
+static tb_gpu_way way_of(const tb_model *model, const tb_step_options *options)
+{
+    if (options->precision != TB_FLOAT) return TB_GPU_GENERAL;
+    if (tb_gpu_warp_fits(model, options)) return TB_GPU_BY_WARP;
+    return tb_gpu_pile_fits(model, options) ? TB_GPU_BY_PILE : TB_GPU_GENERAL;
+}
+
 static void choose_ways(tb_gpu_batch *b, const tb_step_options *options, int32_t worlds)
 {
-    const bool single = options->precision == TB_FLOAT;
     const tb_model *last = NULL;
-    tb_gpu_way way = TB_GPU_GENERAL;
+    tb_gpu_way usual = TB_GPU_GENERAL;
     for (int32_t i = 0; i < worlds; i++) {
         const tb_model *model = b->tasks[i].state->model;
-        if (model != last) {
-            const bool fits = single && tb_gpu_warp_fits(model, options);
-            way = fits ? TB_GPU_BY_WARP : TB_GPU_GENERAL;
-        }
-        b->tasks[i].way = way;
+        if (model != last) usual = way_of(model, options);
+        b->tasks[i].usual = usual;
+        b->tasks[i].way = tb_gpu_next_way(&b->tasks[i]);
         last = model;
     }
 }

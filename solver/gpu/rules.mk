@@ -2,7 +2,7 @@
 #
 #   solver/gpu/**/*.c the host's side, C with the CUDA runtime's headers
 #   solver/gpu/**/*.cu kernels, compiled as double and (-DTB_SINGLE, *.f32.o) as float; those of small
-#                     and of wide worlds as float alone
+#                     worlds, of piles and of wide worlds as float alone
 #   libtribo_gpu.so   both, with the parts of libtribo and of the CUDA runtime that they need inside;
 #                     exports one symbol and needs no driver to be loaded
 #   tests/plugin/*.c  backends for tests, one shared object each, with a library inside too
@@ -10,10 +10,9 @@
 GPU_PLUGIN := $(B)/libtribo_gpu.so
 GPU_C := $(call sources,solver/gpu,*.c)
 GPU_C_OBJECTS := $(GPU_C:%.c=$(B)/%.o)
-WARP_KERNEL := $(B)/solver/gpu/batch/step_warp
-WIDE_KERNEL := $(B)/solver/gpu/batch/step_wide
+FLOAT_KERNELS := $(addprefix $(B)/solver/gpu/batch/step_,warp pile wide)
 GPU_KERNELS := $(foreach k,$(patsubst %.cu,$(B)/%,$(call sources,solver/gpu,*.cu)),$(k).cu.o $(k).f32.cu.o)
-GPU_KERNELS := $(filter-out $(WARP_KERNEL).cu.o $(WIDE_KERNEL).cu.o,$(GPU_KERNELS))
+GPU_KERNELS := $(filter-out $(FLOAT_KERNELS:=.cu.o),$(GPU_KERNELS))
 
 # the toolkit that the compiler belongs to
 CUDA = $(patsubst %/bin/nvcc,%,$(NVCC))
@@ -48,9 +47,9 @@ $(B)/%.cu.o: %.cu $(B)/stamp.gpu
 	$(compile_kernels)
 # private: the stamp must not inherit it
 $(B)/%.f32.cu.o: private GPU_FLAGS += -DTB_SINGLE
-# the kernels of small and of wide worlds have solvers of their own and so answers of their own, within
+# the kernels of small worlds, of piles and of wide worlds have solvers of their own and so answers of their own, within
 # the tolerance
-$(WARP_KERNEL).f32.cu.o $(WIDE_KERNEL).f32.cu.o: private GPU_FLAGS := $(filter-out --fmad=false,$(GPU_FLAGS)) -DTB_SINGLE \
+$(FLOAT_KERNELS:=.f32.cu.o): private GPU_FLAGS := $(filter-out --fmad=false,$(GPU_FLAGS)) -DTB_SINGLE \
                                               -prec-div=false -prec-sqrt=false
 $(B)/%.f32.cu.o: %.cu $(B)/stamp.gpu
 	$(compile_kernels)

@@ -94,7 +94,8 @@ static bool tables_stand(const piece *p)
 {
     const tb_gpu_tables *tables = &p->batch->tables;
     const tb_gpu_launch *l = &p->call.launch;
-    if (tables->slots < p->count || tables->arena_size != l->arena_size ||
+    if (tables->slots < p->count || tables->kernel != l->alone ||
+        tables->arena_size != l->arena_size ||
         memcmp(&tables->options, &l->options, sizeof l->options) != 0)
         return false;
     for (int32_t i = 0; i < p->count; i++)
@@ -107,9 +108,10 @@ static void keep_tables(piece *p)
 {
     tb_gpu_tables *tables = &p->batch->tables;
     const tb_gpu_launch *l = &p->call.launch;
-    if (l->alone != TB_GPU_ALONE_BY_WARP || l->slots < p->count) return;
+    if (!tb_gpu_is_by_warps(l) || l->slots < p->count) return;
     for (int32_t i = 0; i < p->count; i++) tables->models[i] = task_of(p, i)->model->number;
     memcpy(&tables->options, &l->options, sizeof l->options);
+    tables->kernel = l->alone;
     tables->arena_size = l->arena_size;
     tables->slots = p->count;
 }
@@ -141,8 +143,7 @@ static tb_status let_stop(piece *p, const tb_step_options *options, tb_error *er
 {
     tb_gpu_batch *b = p->batch;
     const tb_gpu_launch *l = &p->call.launch;
-    if (options->solve.cancelled == NULL || l->steps == 1 || l->alone == TB_GPU_ALONE_BY_WARP)
-        return TB_OK;
+    if (options->solve.cancelled == NULL || l->steps == 1 || tb_gpu_is_by_warps(l)) return TB_OK;
     const tb_status status = tb_gpu_reserve_pinned(&b->device, &b->stop, sizeof(int32_t), error);
     if (status != TB_OK) return status;
     *(int32_t *)b->stop.memory = 0;
@@ -160,6 +161,7 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_effort effort = {0};
     memset(call, 0, sizeof *call);
     l->number_of_worlds = p->count;
+    l->crowded = task_of(p, 0)->way == TB_GPU_CROWDED ? (int32_t)TB_GPU_WARP_CONTACTS : 0;
     tb_gpu_call_set_options(call, options);
     look_at_worlds(p, &steps, &dofs, &least_dofs, &effort);
     l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL, true);
@@ -170,8 +172,9 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_choose_wide(least_dofs, call->single, l);
     tb_gpu_choose_alone(&b->schedule, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
-    if (task_of(p, 0)->way == TB_GPU_BY_WARP) {
-        tb_gpu_choose_warp(l);
+    const tb_gpu_way way = task_of(p, 0)->way;
+    if (way == TB_GPU_BY_WARP || way == TB_GPU_BY_PILE) {
+        tb_gpu_choose_warp(way == TB_GPU_BY_PILE, l);
         l->tables_stand = tables_stand(p);
     }
     if (status == TB_OK) status = let_stop(p, options, error);
@@ -407,6 +410,12 @@ static tb_status launch(piece *p, tb_error *error)
 
 /* ---- back ---- */
 
+tb_gpu_way tb_gpu_next_way(const tb_gpu_task *task)
+{
+    const bool crowded = task->state->number_of_contacts > (int32_t)TB_GPU_WARP_CONTACTS;
+    return task->usual != TB_GPU_GENERAL && crowded ? TB_GPU_CROWDED : task->usual;
+}
+
 static void unpack_world(void *context, int32_t i, int32_t thread)
 {
     (void)thread;
@@ -439,8 +448,9 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
     s->certificate = w->state.certificate;
     task->merged = w->merged;
     task->steps_left = w->steps_left;
-    const bool left = task->way == TB_GPU_BY_WARP && w->status == TB_UNSUPPORTED;
-    if (task->way != TB_GPU_GENERAL) task->way = left ? TB_GPU_ONE_GENERAL : TB_GPU_BY_WARP;
+    const bool by_warp = task->way == TB_GPU_BY_WARP || task->way == TB_GPU_BY_PILE;
+    const bool left = by_warp && w->status == TB_UNSUPPORTED;
+    task->way = left ? TB_GPU_ONE_GENERAL : tb_gpu_next_way(task);
     task->status = left ? TB_OK : w->status;
     task->contacts_needed = w->contacts_needed;
     task->arena_needed = w->arena_needed;

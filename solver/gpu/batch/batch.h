@@ -17,7 +17,9 @@
 /* Kernels by which a world goes: its model decides, never the other worlds of the batch. */
 typedef enum tb_gpu_way {
     TB_GPU_BY_WARP,     /* that of small worlds (warp_fits.h) */
-    TB_GPU_ONE_GENERAL, /* a small world whose next step is left to the general ones */
+    TB_GPU_BY_PILE,     /* that of piles */
+    TB_GPU_ONE_GENERAL, /* a small world or a pile whose next step is left to the general ones */
+    TB_GPU_CROWDED,     /* one with too many contacts: the general ones until it has fewer */
     TB_GPU_GENERAL,
     TB_GPU_WORLD_WAYS
 } tb_gpu_way;
@@ -30,6 +32,7 @@ typedef struct tb_gpu_task {
     int32_t steps_left;
     tb_status status; /* of the world */
     tb_gpu_way way;   /* of its next steps */
+    tb_gpu_way usual; /* of its model */
     /* in the piece: indices of its first byte to upload and of its first copy */
     size_t bytes_at;
     int32_t copies_at;
@@ -38,11 +41,12 @@ typedef struct tb_gpu_task {
     size_t arena_needed;
 } tb_gpu_task;
 
-/* Tables of models that the last launch of the kernel of small worlds left in the arenas
+/* Tables of models that the last launch of the kernel of small worlds or of piles left in the arenas
  * (small/warp_kernel.h). The next one makes them again only where the arenas, the options or the model of
  * a slot have changed. */
 typedef struct tb_gpu_tables {
     int32_t slots;   /* whose models are known; 0: there are no tables */
+    int32_t kernel;  /* tb_gpu_launch.alone */
     int64_t *models; /* by slot: number of the model (model_cache.h) */
     size_t arena_size;
     tb_step_options options;
@@ -69,6 +73,9 @@ typedef struct tb_gpu_batch {
     uint64_t copied_bytes;
     double copy_seconds, compute_seconds;
 } tb_gpu_batch;
+
+/* The way of a task's next step, which the world's model and its contacts decide. */
+tb_gpu_way tb_gpu_next_way(const tb_gpu_task *task);
 
 /* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,
  * from the first on, as the card has room for and go the way of the first, at least one; `*taken`

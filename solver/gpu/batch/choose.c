@@ -113,10 +113,15 @@ void tb_gpu_choose_alone(const tb_backend_schedule *fixed, int32_t processors,
     if (launch->alone) launch->steps = least(launch->steps, STEPS_ALONE);
 }
 
-void tb_gpu_choose_warp(tb_gpu_launch *launch)
+bool tb_gpu_is_by_warps(const tb_gpu_launch *launch)
+{
+    return launch->alone == TB_GPU_ALONE_BY_WARP || launch->alone == TB_GPU_ALONE_BY_PILE;
+}
+
+void tb_gpu_choose_warp(bool pile, tb_gpu_launch *launch)
 {
     const int32_t steps = WORLD_STEPS_OF_A_WARP_LAUNCH / launch->number_of_worlds;
-    launch->alone = TB_GPU_ALONE_BY_WARP;
+    launch->alone = pile ? TB_GPU_ALONE_BY_PILE : TB_GPU_ALONE_BY_WARP;
     launch->overlap = 0;
     launch->groups = 1;
     launch->steps = least(launch->steps, least(steps > 0 ? steps : 1, STEPS_ALONE));

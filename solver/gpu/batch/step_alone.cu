@@ -28,7 +28,8 @@ TB_STATIC void go_alone(const tb_gpu_launch *launch, int32_t slot)
         world->arena_needed = 0;
     }
     tb_team_sync();
-    for (int32_t left = launch->steps; left > 0 && world->steps_left > 0 && world->status == TB_OK;
+    for (int32_t left = launch->steps; left > 0 && world->steps_left > 0 &&
+                                       world->status == TB_OK && !is_sparse(launch, world);
          left--) {
         tb_certificate certificate;
         TB_STAGES_BEGIN();

@@ -38,7 +38,8 @@ TB_STATIC void begin_world(const tb_gpu_launch *launch, int32_t slot)
     }
     tb_team_sync();
     if (!is_before_part(saved, TB_GPU_KERNEL_BEGIN) || world->status != TB_OK ||
-        world->steps_left == 0 || (launch->step > 0 && is_stopped(launch)))
+        world->steps_left == 0 || is_sparse(launch, world) ||
+        (launch->step > 0 && is_stopped(launch)))
         return;
     load_new_step(launch, world, saved, shared);
     const tb_status status = begin_step(shared, launch, world, &certificate);

@@ -4,6 +4,12 @@
 
 /* ---- a step that begins ---- */
 
+/* Whether a kernel that keeps its world goes on with this one. */
+TB_STATIC bool is_sparse(const tb_gpu_launch *launch, const tb_gpu_world *world)
+{
+    return launch->crowded > 0 && world->state.number_of_contacts <= launch->crowded;
+}
+
 TB_STATIC void load_new_step(const tb_gpu_launch *launch, tb_gpu_world *world, saved_step *saved,
                              shared_step *shared)
 {

@@ -1,8 +1,12 @@
 /* The kernels of small worlds (small/): tables of each model, then all steps of each world. Included
- * by step_kernel.h for step_warp.cu. */
+ * by step_kernel.h for step_warp.cu and step_pile.cu. */
 #include "gpu/batch/small/warp_kernel.h"
 
+#ifdef TB_UNIT_PILE
+#define warp_prepare_kernel KERNEL_SYMBOL(tb_gpu_prepare_pile)
+#else
 #define warp_prepare_kernel KERNEL_SYMBOL(tb_gpu_prepare_warp)
+#endif
 extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
     warp_prepare_kernel(const __grid_constant__ tb_gpu_launch launch)
 {

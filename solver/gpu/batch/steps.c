@@ -24,18 +24,16 @@ typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t str
 
 typedef struct step_kernels {
     start_function *parts[TB_GPU_KERNELS], *staggered, *alone;
-    start_function *warp, *wide; /* NULL in double */
+    start_function *warp, *pile, *wide; /* NULL in double */
 } step_kernels;
 
 #define OF_DOUBLE(part) tb_gpu_start_##part,
 #define OF_FLOAT(part)  tb_gpu_start_##part##_f32,
 static const step_kernels IN_DOUBLE = {
-    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, NULL, NULL};
-static const step_kernels IN_FLOAT = {{TB_GPU_START_PARTS(OF_FLOAT)},
-                                      tb_gpu_start_staggered_f32,
-                                      tb_gpu_start_alone_f32,
-                                      tb_gpu_start_warp_f32,
-                                      tb_gpu_start_wide_f32};
+    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, NULL, NULL, NULL};
+static const step_kernels IN_FLOAT = {{TB_GPU_START_PARTS(OF_FLOAT)}, tb_gpu_start_staggered_f32,
+                                      tb_gpu_start_alone_f32,         tb_gpu_start_warp_f32,
+                                      tb_gpu_start_pile_f32,          tb_gpu_start_wide_f32};
 
 /* The parts of a launch, whose solver may have a kernel of its own; then the kernel that takes solves
  * before. */
@@ -62,6 +60,7 @@ TB_GPU_START_PARTS(STAGES_OF)
 STAGES_OF(staggered)
 STAGES_OF(alone)
 STAGES_OF(warp)
+STAGES_OF(pile)
 STAGES_OF(wide)
 #define STAGES(part) tb_gpu_stages_##part, tb_gpu_stages_##part##_f32,
 
@@ -70,7 +69,7 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     static const char *const NAMES[] = {"arrays", "motion", "mass",     "begin", "rows",
                                         "broad",  "narrow", "contacts", "solve", "end"};
     stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered) STAGES(alone)
-                                          STAGES(warp) STAGES(wide)};
+                                          STAGES(warp) STAGES(pile) STAGES(wide)};
     unsigned long long sums[TB_STAGE_SUMS] = {0};
     if (takes[0] == NULL) return;
     (void)cudaStreamSynchronize(stream);
@@ -215,13 +214,13 @@ static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function 
 }
 
 /* As many worlds at a time as there are arenas. */
-static cudaError_t start_warps(const tb_gpu_launch *whole, const step_kernels *kernels,
+static cudaError_t start_warps(const tb_gpu_launch *whole, start_function *kernel,
                                cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
     tb_gpu_launch own = *whole;
     for (; own.first < own.number_of_worlds && result == cudaSuccess; own.first += own.slots)
-        result = beyond_first(kernels->warp(&own, stream), own.first > 0);
+        result = beyond_first(kernel(&own, stream), own.first > 0);
     return result;
 }
 
@@ -230,7 +229,8 @@ static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_side_st
 {
     print_stages(launch, stream);
     const launch_parts parts = parts_of(kernels, launch->solver);
-    if (launch->alone == TB_GPU_ALONE_BY_WARP) return start_warps(launch, kernels, stream);
+    if (launch->alone == TB_GPU_ALONE_BY_WARP) return start_warps(launch, kernels->warp, stream);
+    if (launch->alone == TB_GPU_ALONE_BY_PILE) return start_warps(launch, kernels->pile, stream);
     if (launch->alone) return kernels->alone(launch, stream);
     return launch->overlap > 0 ? start_overlapping(launch, parts.start, side_streams, stream)
                                : start_in_turns(launch, parts.start, stream);
@@ -249,6 +249,8 @@ static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
         if (result == cudaSuccess) result = kernels->alone(&launch, stream);
         if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS && kernels->warp != NULL)
             result = kernels->warp(&launch, stream);
+        if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS && kernels->pile != NULL)
+            result = kernels->pile(&launch, stream);
         if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS && kernels->wide != NULL)
             result = kernels->wide(&launch, stream);
         if (result == cudaSuccess) result = tb_gpu_start_solve_barrier(&launch, 0, stream);

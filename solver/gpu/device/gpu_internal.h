@@ -51,8 +51,9 @@ enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
  * kinds. */
 enum { TB_GPU_GROUPS = 2, TB_GPU_GROUP_COUNTS = (int)TB_GPU_COUNTS + (int)TB_GPU_KINDS };
 
-/* In tb_gpu_launch.alone: the kernel of small worlds (warp_fits.h) and not the general one. */
-enum { TB_GPU_ALONE_BY_WARP = 2 };
+/* In tb_gpu_launch.alone: the kernel of small worlds (warp_fits.h), or that of piles, and not the general
+ * one. */
+enum { TB_GPU_ALONE_BY_WARP = 2, TB_GPU_ALONE_BY_PILE };
 
 /* One launch. Options are the caller's, without names and functions of the host. */
 typedef struct tb_gpu_launch {
@@ -80,6 +81,8 @@ typedef struct tb_gpu_launch {
      * the first step of the launch; NULL: the launch goes to its end. Small worlds do not read it. */
     const volatile int32_t *stop;
     int32_t wide; /* solves go to the kernel of wide worlds first */
+    /* a world that has no more contacts begins no step, since another kernel goes on with it; 0: each does */
+    int32_t crowded;
 } tb_gpu_launch;
 
 /* Bytes to be copied, a multiple of 8 and aligned so: from and to the card's memory or pinned
@@ -94,6 +97,9 @@ typedef struct tb_gpu_copy {
  * TB_GPU_BLOCKS_AT_ONCE of them fit a processor: with more registers a lane, too few warps would
  * hide each other's memory latency. */
 enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREADS = 128 };
+
+/* Contacts of a world at most in the kernels of small worlds and of piles. */
+enum { TB_GPU_WARP_CONTACTS = 32 };
 
 /* Dofs of a world that the kernel of wide worlds takes (wide/wide_solve.h). */
 enum { TB_GPU_WIDE_DOFS = 36 };
@@ -117,6 +123,8 @@ TB_GPU_START_KERNEL(staggered)
 TB_GPU_START_KERNEL(alone)
 /* ... the same of worlds that tb_gpu_warp_fits, which leaves hard steps to `alone`... */
 TB_GPU_START_KERNEL(warp)
+/* ... of worlds that tb_gpu_pile_fits, likewise... */
+TB_GPU_START_KERNEL(pile)
 /* ... the solves of worlds of up to 36 dofs, which leaves some to `solve`... */
 TB_GPU_START_KERNEL(wide)
 /* ... or all steps of all; `sides` are needed where solves overlap. */

@@ -84,8 +84,7 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     it->statuses = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
 #ifndef TB_SINGLE
     it->former = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
-    it->tried = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
-    if (!it->former || !it->tried) return TB_RESOURCE_EXHAUSTED;
+    if (!it->former) return TB_RESOURCE_EXHAUSTED;
 #endif
     it->squares = TB_ARENA_ARRAY(scratch, double, rows);
     tb_real *zero = TB_ARENA_ZEROED(scratch, tb_real, rows);

@@ -27,7 +27,7 @@ typedef struct tb_newton {
     tb_real *s;                /* dofs */
     tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
     uint8_t *statuses;         /* blocks */
-    uint8_t *former, *tried;   /* blocks, of newton_path.c: of the last step; of the last trial */
+    uint8_t *former;           /* blocks, of newton_path.c: of the last step */
     double *squares;           /* rows: shares of the merit */
     tb_real epsilon, shrink;
     tb_real floor; /* epsilon falls no further for now */

@@ -2,14 +2,12 @@
  *
  * The proximal problem of newton.c is easy at a large epsilon: from a warm start Newton needs two
  * to five steps at 0.1, and crawls from kink to kink at 1e-4. So the first round has the epsilon of
- * the start's residual, and each later round a smaller one. Three things keep the rounds short:
+ * the start's residual, and each later round a smaller one. Two things keep the rounds short:
  *
  *   - Where the sets (open, stick, slip, and where to) of the last round hold at the new epsilon,
  *     its solution is that of one linear system, so the first step of a round assumes these sets.
  *     Read off the projections, they would be wrong: at a smaller epsilon the projected point
  *     p - xi / w lies far from the impulses.
- *   - After a round of several steps with new sets and a small residual, one such step goes to
- *     TRIAL_EPSILON at once. Where the sets are those of the answer, it is the answer.
  *   - The other steps end where the gap prox - lambda is at a right angle to their own dxi. With
  *     the radii of friction held, -dxi' gap is the derivative of a convex function along the step,
  *     so that this is an exact line search (as in Todorov, ICRA 2014, section IV, for the primal).
@@ -42,20 +40,17 @@ enum {
     PATH_STEPS_OF_ROUND = 10, /* with a line search */
     PATH_LENGTHENINGS = 3,    /* of a step, by doubling */
     PATH_SECTIONS = 8,        /* of the interval of lengths */
-    PATH_SHORT_ROUND = 2,     /* steps: fewer are a short round, which asks for no trial */
+    PATH_SHORT_ROUND = 2,     /* steps: fewer are a short round */
     PATH_PATIENCE = 3         /* rounds in a row that are no better than the best */
 };
 static const double PATH_LEAST_FIRST_EPSILON = 1e-3, PATH_LARGEST_EPSILON = 0.1;
 /* below the first, a round of several steps does not end; short rounds go on to the second */
 static const double PATH_LEAST_EPSILON = 1e-4, PATH_LEAST_SHORT_EPSILON = 1e-8;
 static const double PATH_IDLE_EPSILON = 1e-7; /* short rounds above it need not be better */
-static const double TRIAL_EPSILON = 1e-5;
-static const double TRIAL_RESIDUAL = 1e-4; /* beyond it the sets are seldom those of the answer */
-static const double PATH_SHRINK = 0.3;     /* of epsilon, a round */
-static const double RIGHT_ANGLE = 0.1;     /* of the derivative at the step's begin */
-static const double SECTION_MARGIN = 0.1;  /* of an interval, at both ends */
+static const double PATH_SHRINK = 0.3;        /* of epsilon, a round */
+static const double RIGHT_ANGLE = 0.1;        /* of the derivative at the step's begin */
+static const double SECTION_MARGIN = 0.1;     /* of an interval, at both ends */
 static const double SETS_HOLD = 1e-3; /* of the merit: a step with assumed sets ends the round */
-static const double TRIAL_GAIN = 0.1; /* of the residual: a trial that is no answer is kept */
 
 /* The gap prox - lambda at lambda + length change, times -dxi: the derivative of the step. */
 TB_CALLED double path_derivative(tb_newton *it, double length)
@@ -234,27 +229,6 @@ TB_STATIC tb_status path_round(tb_newton *it, int32_t limit, int32_t rounds, int
     return path_steps(it, limit, steps, solved);
 }
 
-/* A step with the sets of the last round to TRIAL_EPSILON, kept where it gains much. */
-TB_STATIC tb_status path_try(tb_newton *it, double *residual)
-{
-    const tb_real epsilon = it->epsilon;
-    bool solved = false;
-    it->epsilon = TRIAL_EPSILON;
-    tb_status status = path_assume(it, &solved);
-    it->epsilon = epsilon;
-    if (status != TB_OK || !solved) return status;
-    double tried = 0;
-    tb_newton_project(it->problem, it->trial, it->p);
-    status = path_judge(it, it->p, it->trial_xi, &tried);
-    if (status != TB_OK || tried > TRIAL_GAIN * *residual) return status;
-    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
-    tb_team_copy(it->lambda, it->p, bytes);
-    tb_team_copy(it->xi, it->trial_xi, bytes);
-    tb_team_sync();
-    *residual = tried;
-    return TB_OK;
-}
-
 TB_EXTERN tb_status tb_newton_follow_path(tb_newton *it)
 {
     const double tolerance = it->options->tolerance;
@@ -263,8 +237,6 @@ TB_EXTERN tb_status tb_newton_follow_path(tb_newton *it)
     const int32_t left = it->options->maximum_iterations - it->work;
     const int32_t limit = it->work + (left < PATH_STEPS ? left : PATH_STEPS);
     it->epsilon = tb_clamp(sqrt(residual), PATH_LEAST_FIRST_EPSILON, PATH_LARGEST_EPSILON);
-    TB_EACH (b, it->problem->number_of_blocks) it->tried[b] = TB_STATUS_UNKNOWN;
-    tb_team_sync();
     bool solved = true;
     int32_t idle = 0;
     for (int32_t rounds = 0; status == TB_OK && solved && idle < PATH_PATIENCE &&
@@ -276,9 +248,6 @@ TB_EXTERN tb_status tb_newton_follow_path(tb_newton *it)
         if (status == TB_OK) status = path_end_round(it, &residual);
         if (status != TB_OK || it->best_residual <= tolerance || it->work >= limit) break;
         const bool is_short = steps < PATH_SHORT_ROUND;
-        const bool is_new = !path_keep_statuses(it, it->tried);
-        const bool tries = is_new && !is_short && residual <= TRIAL_RESIDUAL;
-        if (tries) status = path_try(it, &residual);
         if (it->best_residual < best)
             idle = 0;
         else if (!is_short || it->epsilon <= PATH_IDLE_EPSILON)

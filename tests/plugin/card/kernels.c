@@ -79,9 +79,10 @@ static void begin_world(tb_gpu_world *world)
     world->arena_needed = 0;
 }
 
-static bool goes_on(const tb_gpu_world *world)
+static bool goes_on(const tb_gpu_launch *launch, const tb_gpu_world *world)
 {
-    return world->status == TB_OK && world->steps_left > 0;
+    return world->status == TB_OK && world->steps_left > 0 &&
+           (launch->crowded == 0 || world->state.number_of_contacts > launch->crowded);
 }
 
 static int questions; /* of the launch, whether it is to end */
@@ -115,7 +116,7 @@ static void play_kernel_of_world(const kernel *k, tb_gpu_world *world, saved_ste
     if (saved->stage != k->kernel_index) return;
     switch (k->kernel_index) {
     case TB_GPU_KERNEL_BEGIN:
-        saved->stage += goes_on(world) && (launch->step == 0 || !is_stopped(launch));
+        saved->stage += goes_on(launch, world) && (launch->step == 0 || !is_stopped(launch));
         break;
     case TB_GPU_KERNEL_DETECT: saved->stage++; break;
     case TB_GPU_KERNEL_SOLVE:
@@ -135,7 +136,7 @@ static void play_kernel_of_world(const kernel *k, tb_gpu_world *world, saved_ste
 static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
 {
     begin_world(world);
-    for (int32_t left = k->launch.steps; left > 0 && goes_on(world); left--) {
+    for (int32_t left = k->launch.steps; left > 0 && goes_on(&k->launch, world); left--) {
         (void)make_step(&k->launch, world, saved, k->step);
         end_step(world, saved);
         if (is_stopped(&k->launch)) return;
@@ -212,8 +213,8 @@ START(end, TB_GPU_KERNEL_END)
 START(staggered, TB_GPU_KERNEL_SOLVE)
 START(alone, TB_GPU_KERNELS)
 
-/* of small worlds: float alone. A launch may only use tables that stand in the arena of each world. */
-cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+/* A launch of small worlds or of piles may only use tables that stand in the arena of each world. */
+static cudaError_t start_warps(const tb_gpu_launch *launch, cudaStream_t stream)
 {
     const tb_gpu_world *worlds = launch->worlds + launch->first;
     for (int32_t slot = 0; launch->tables_stand && is_slot(launch, slot); slot++) {
@@ -226,6 +227,17 @@ cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stre
         saved_step_of(launch, slot)->tables_of = worlds[slot].state.model;
     if (launch->number_of_worlds > 0 && !launch->tables_stand) played_count_tables();
     return result;
+}
+
+/* float alone */
+cudaError_t tb_gpu_start_warp_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    return start_warps(launch, stream);
+}
+
+cudaError_t tb_gpu_start_pile_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    return start_warps(launch, stream);
 }
 
 /* Takes no solve of a wide world, so that the next launch makes it. */

@@ -46,6 +46,10 @@ tb_status wide_world_step(device_job *job, int32_t slice, wide_told *told,
 #define warp_world_step TB_SYMBOL(warp_world_step)
 tb_status warp_world_step(device_job *job, tb_certificate *certificate);
 
+/* The same by the kernel of piles. */
+#define pile_world_step TB_SYMBOL(pile_world_step)
+tb_status pile_world_step(device_job *job, tb_certificate *certificate);
+
 #ifdef __cplusplus
 }
 #endif

@@ -142,6 +142,31 @@ static inline tb_model *boxes(void)
     return stack(4);
 }
 
+/* Five boxes in a stack, beside a ball that hangs on a hinge: no pile has hinges. */
+static inline tb_model *boxes_and_pendulum(void)
+{
+    static const double size[3] = {0.1, 0.1, 0.1};
+    const tb_handle none = {0};
+    tb_error error;
+    tb_scene *scene = floor_scene();
+    for (int i = 0; i < 5; i++)
+        place(scene, TB_SHAPE_BOX, (const double[]){0, 0, 0.1 + 0.2 * i}, size, none);
+    tb_body_def body = tb_body_defaults();
+    tb_shape_def shape = tb_shape_defaults();
+    body.position[0] = body.position[2] = 1;
+    TEST_OK(tb_scene_add_body(scene, &body, &shape.body, &error), &error);
+    tb_joint_def hinge = tb_joint_defaults();
+    hinge.body = shape.body;
+    hinge.type = TB_JOINT_HINGE;
+    hinge.axis[0] = hinge.axis[2] = 0, hinge.axis[1] = 1;
+    TEST_OK(tb_scene_add_joint(scene, &hinge, NULL, &error), &error);
+    shape.type = TB_SHAPE_SPHERE;
+    shape.size[0] = 0.05;
+    shape.position[0] = 0.2;
+    TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+    return finish(scene);
+}
+
 /* Uneven boxes that turn about no axis of theirs: every step has angles. */
 static inline tb_model *tumbling(void)
 {

@@ -1,19 +1,13 @@
 /* The step of a card equals the step of the library: compiled as C++ from the same sources and run
  * on this machine, it leaves the same bytes; and where memory is short the step names the bytes it
  * needs and leaves the world as it was. */
-#include "device_world.h"
+#include "device_world_util.h"
 #include "search_scenes.h"
-#include "test_util.h"
-
-#include <math.h>
-#include <unistd.h>
 
 tb_status device_world_step_f32(device_job *job, tb_certificate *certificate);
 tb_status team_world_step_f32(device_job *job, int32_t lanes, tb_certificate *certificate);
-tb_status warp_world_step_f32(device_job *job, tb_certificate *certificate);
 
-/* Lanes that take a world together; 0: the step that knows of no team; BY_WARP: the small worlds'. */
-enum { BY_WARP = -1 };
+/* Lanes that take a world together; 0: the step that knows of no team. */
 static int32_t lanes;
 
 /* Inputs and outputs of the world, and the next step of its course; NULL: none. */
@@ -119,60 +113,7 @@ static tb_model *everything(void)
     return model;
 }
 
-static tb_model *jaw_and_mug(void)
-{
-    const char *build = getenv("TRIBO_BUILD");
-    char folder[] = "/tmp/test_device_world_XXXXXX", command[1024], path[256];
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(command, sizeof command, "'%s/tests/data/jaw_mug' %s > /dev/null",
-             build ? build : "build", folder);
-    ck_assert_msg(system(command) == 0, "%s failed", command);
-    snprintf(path, sizeof path, "%s/jaw_mug.xml", folder);
-    tb_error error;
-    tb_model *model = NULL;
-    TEST_OK(tb_model_load(path, NULL, &model, &error), &error);
-    remove(path);
-    remove(folder);
-    return model;
-}
-
 /* ---- the same world twice ---- */
-
-/* A state with memory for just this many contacts. */
-typedef struct device_world {
-    tb_state state;
-    tb_contact_record *contacts[2];
-    unsigned char *memory;
-    size_t bytes;
-} device_world;
-
-static device_world make_device_world(const tb_state *like, int32_t contacts, size_t bytes)
-{
-    device_world w;
-    w.state = *like;
-    for (int i = 0; i < 2; i++) {
-        w.contacts[i] = malloc((size_t)contacts * sizeof *w.contacts[i]);
-        ck_assert_ptr_nonnull(w.contacts[i]);
-    }
-    if (like->number_of_contacts > 0)
-        memcpy(w.contacts[0], like->contacts,
-               (size_t)like->number_of_contacts * sizeof *w.contacts[0]);
-    w.state.contacts = w.contacts[0];
-    w.state.next_contacts = w.contacts[1];
-    w.state.contact_capacity = w.state.next_capacity = contacts;
-    w.state.next_wanted = 0;
-    w.bytes = bytes;
-    w.memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    ck_assert_ptr_nonnull(w.memory);
-    return w;
-}
-
-static void free_device_world(device_world *w)
-{
-    free(w->contacts[0]);
-    free(w->contacts[1]);
-    free(w->memory);
-}
 
 static tb_status step_device_world(device_world *w, const tb_step_options *options, size_t *wanted,
                                    tb_certificate *certificate)
@@ -185,10 +126,7 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
                       .memory = w->memory,
                       .bytes = w->bytes};
     tb_status status;
-    if (lanes == BY_WARP)
-        status = options->precision == TB_FLOAT ? warp_world_step_f32(&job, certificate)
-                                                : warp_world_step(&job, certificate);
-    else if (options->precision == TB_FLOAT)
+    if (options->precision == TB_FLOAT)
         status = lanes > 0 ? team_world_step_f32(&job, lanes, certificate)
                            : device_world_step_f32(&job, certificate);
     else
@@ -196,24 +134,6 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
                            : device_world_step(&job, certificate);
     *wanted = job.wanted;
     return status;
-}
-
-/* Hands close, servos move, the kinematic body follows its course: with rotation only in double,
- * for float turns it in float here and in double in the library. */
-static void push(tb_state *state, bool turning)
-{
-    tb_error error;
-    const tb_model_counts counts = tb_model_count(tb_state_model(state));
-    for (int32_t i = 0; i < counts.actuators; i++)
-        TEST_OK(tb_state_set_control(state, i, i == 1 ? 20 : 0.3, &error), &error);
-    const int32_t told = tb_model_find(tb_state_model(state), TB_HANDLE_BODY, "told");
-    if (told < 0) return;
-    const double position[3] = {0, 0.6, 0.2}, orientation[4] = {1, 0, 0, 0};
-    const double linear[3] = {0.1, -0.05, 0.02}, angular[3] = {0.1, 0, turning ? 0.7 : 0};
-    const double still[3] = {0, 0, 0};
-    TEST_OK(tb_state_set_kinematic(state, told, position, orientation, linear,
-                                   turning ? angular : still, &error),
-            &error);
 }
 
 static size_t state_bytes(const tb_state *state, unsigned char **bytes)
@@ -433,68 +353,6 @@ START_TEST(islands_have_the_bytes_of_the_library_whatever_the_team)
 }
 END_TEST
 
-/* ---- small worlds ---- */
-
-static double largest_difference(const double *a, const double *b, int32_t count)
-{
-    double largest = 0;
-    for (int32_t i = 0; i < count; i++) largest = fmax(largest, fabs(a[i] - b[i]));
-    return largest;
-}
-
-/* Another solver goes to the same answer where there is one alone. */
-static void compare_warp(const tb_model *model, tb_precision precision, double merge, int before,
-                         double tolerance, double differs, int steps)
-{
-    tb_error error;
-    tb_state *state = NULL, *other = NULL;
-    tb_stepper *stepper = NULL;
-    tb_step_options options = tb_step_defaults();
-    options.precision = precision;
-    options.contact_merge = merge;
-    options.solve.tolerance = tolerance;
-    lanes = BY_WARP;
-    TEST_OK(tb_state_create(model, &state, &error), &error);
-    push(state, false);
-    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
-    if (before > 0) TEST_OK(tb_step(stepper, state, before, NULL, &error), &error);
-    TEST_OK(tb_state_fork(state, &other, &error), &error);
-    device_world w = make_device_world(other, 1024, 1 << 20);
-    for (int i = 0; i < steps; i++) {
-        tb_certificate expected, certificate;
-        size_t wanted = 0;
-        w.state.next_contacts = w.contacts[w.state.contacts == w.contacts[0]];
-        w.state.next_capacity = 1024;
-        TEST_OK(tb_step(stepper, state, 1, &expected, &error), &error);
-        TEST_OK(step_device_world(&w, &options, &wanted, &certificate), NULL);
-        ck_assert_int_eq(certificate.contacts, expected.contacts);
-        ck_assert_int_eq(certificate.rows, expected.rows);
-        ck_assert(certificate.residual <= tolerance);
-        ck_assert_int_eq((int)certificate.step, before + i + 1);
-    }
-    const tb_model_counts n = tb_model_count(model);
-    const double q = largest_difference(tb_state_q(state), w.state.q, n.coordinates);
-    const double u = largest_difference(tb_state_u(state), w.state.u, n.dofs);
-    ck_assert_msg(q <= differs && u <= 100 * differs, "they differ by %g and %g", q, u);
-    lanes = 0;
-    free_device_world(&w);
-    tb_stepper_destroy(stepper);
-    tb_state_destroy(other);
-    tb_state_destroy(state);
-}
-
-START_TEST(a_warp_comes_to_the_answer_of_the_library)
-{
-    tb_model *jaw = jaw_and_mug();
-    compare_warp(jaw, TB_DOUBLE, 0, 0, 1e-11, 1e-11, 12);
-    compare_warp(jaw, TB_FLOAT, 0, 0, 1e-6, 1e-6, 12);
-    /* both pads are at the mug, and half of the points are redundant */
-    compare_warp(jaw, TB_DOUBLE, MERGE, 60, 1e-11, 1e-11, 8);
-    compare_warp(jaw, TB_FLOAT, MERGE, 60, 1e-6, 1e-6, 8);
-    tb_model_destroy(jaw);
-}
-END_TEST
-
 /* ---- courses ---- */
 
 enum { COURSE_STEPS = 3, COURSE_Q = 64 };
@@ -686,7 +544,6 @@ TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           teams_of_any_size_have_the_bytes_of_the_library,
           searches_by_stages_have_the_bytes_of_the_library_whatever_the_team,
           islands_have_the_bytes_of_the_library_whatever_the_team,
-          a_warp_comes_to_the_answer_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,
           too_little_memory_is_told_and_changes_nothing,
           too_little_room_for_contacts_is_told_and_changes_nothing,

@@ -108,8 +108,8 @@ START_TEST(tables_of_a_model_are_made_once)
     play_card(NULL, NULL, NULL);
     find_card();
     tb_error error;
-    tb_model *box = stack(1), *ball = ball_on_a_floor(), *tower = stack(3);
-    tb_state *states[WORLDS], *large = state_of(tower);
+    tb_model *box = stack(1), *ball = ball_on_a_floor(), *pile = stack(3), *tower = stack(7);
+    tb_state *states[WORLDS], *several = state_of(pile), *large = state_of(tower);
     for (int i = 0; i < WORLDS; i++) states[i] = state_of(i < 36 ? box : ball);
     tb_stepper *single = stepper_on(TB_BACKEND_GPU, TB_FLOAT), *merging = NULL;
     tb_step_options options = tb_step_defaults();
@@ -130,18 +130,60 @@ START_TEST(tables_of_a_model_are_made_once)
     ck_assert(makes_tables(single, states, WORLDS));
     step(single, large, 1); /* the general kernels use the same arenas */
     ck_assert(makes_tables(single, states, WORLDS));
+    ck_assert(makes_tables(single, &several,
+                           1)); /* and so does the kernel of piles, with its own tables */
+    ck_assert(!makes_tables(single, &several, 1));
+    ck_assert(makes_tables(single, states, WORLDS));
     ck_assert_int_eq(setenv("TRIBO_TEST_FAIL", "1", 1), 0);
     TEST_STATUS(tb_step_batch(single, states, WORLDS, 1, NULL, &error), TB_INTERNAL, &error);
     ck_assert_int_eq(unsetenv("TRIBO_TEST_FAIL"), 0);
     ck_assert(makes_tables(single, states, WORLDS));
     ck_assert(!makes_tables(single, states, WORLDS));
     for (int i = 0; i < WORLDS; i++) tb_state_destroy(states[i]);
+    tb_state_destroy(several);
     tb_state_destroy(large);
     tb_stepper_destroy(single);
     tb_stepper_destroy(merging);
     tb_model_destroy(box);
     tb_model_destroy(ball);
+    tb_model_destroy(pile);
     tb_model_destroy(tower);
+}
+END_TEST
+
+/* Launches of a call of twenty steps: kernels of steps and copies. */
+static int64_t launches_of_steps(tb_stepper *stepper, tb_state *state)
+{
+    const int64_t before = asked().launches;
+    step(stepper, state, 20);
+    return asked().launches - before;
+}
+
+/* A pile with more contacts than its kernel has room for takes all its steps by the general kernels, in one
+ * launch, until it has fewer. */
+START_TEST(a_crowded_pile_asks_no_more_than_other_worlds)
+{
+    play_card(NULL, NULL, NULL);
+    find_card();
+    double q[64];
+    tb_error error;
+    tb_model *model = stack(6), *tower = stack(7);
+    tb_state *state = state_of(model), *large = state_of(tower);
+    tb_stepper *single = stepper_on(TB_BACKEND_GPU, TB_FLOAT);
+    const int32_t coordinates = tb_model_count(model).coordinates;
+    memcpy(q, tb_state_q(state), (size_t)coordinates * sizeof *q);
+    for (int32_t i = 0; 7 * i < coordinates; i++)
+        q[7 * i + 3] = cos(0.2 * i), q[7 * i + 6] = sin(0.2 * i);
+    TEST_OK(tb_state_set_q(state, q, coordinates, &error), &error);
+    for (int i = 0; i < 2; i++) step(single, state, 1), step(single, large, 1);
+    ck_assert_int_gt(tb_state_number_of_contacts(state), 32);
+    const int64_t tables = asked().tables, launches = launches_of_steps(single, large);
+    ck_assert_int_eq(launches_of_steps(single, state), launches);
+    ck_assert_int_eq(asked().tables, tables);
+    ck_assert_int_gt(tb_state_number_of_contacts(state), 32);
+    tb_state_destroy(large);
+    tb_model_destroy(tower);
+    destroy(state, single, model);
 }
 END_TEST
 
@@ -521,9 +563,9 @@ END_TEST
 
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_caller_is_not_asked_during_one_step, tables_of_a_model_are_made_once,
-          a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
-          a_caller_may_give_up_between_launches, a_caller_may_give_up_during_a_launch,
-          how_a_call_is_spread_over_the_card_leaves_no_trace,
+          a_crowded_pile_asks_no_more_than_other_worlds, a_course_asks_as_little_as_a_step,
+          a_long_course_sends_each_row_once, a_caller_may_give_up_between_launches,
+          a_caller_may_give_up_during_a_launch, how_a_call_is_spread_over_the_card_leaves_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
           fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many)

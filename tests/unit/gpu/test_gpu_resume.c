@@ -32,6 +32,7 @@ static void grasp_mug(tb_state *state)
 static const scene SCENES[] = {
     {"jaw and mug", jaw_and_mug, close_jaw, 0.02, 15, true},
     {"six boxes in a stack", six_boxes, NULL, 0.5, 24, false},
+    {"five boxes and a pendulum", boxes_and_pendulum, NULL, 0.5, 20, false},
     {"hand and mug", hand_and_mug, grasp_mug, 0.02, 15, true},
 };
 

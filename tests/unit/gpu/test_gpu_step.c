@@ -90,7 +90,8 @@ static double largest_difference(const double *a, const double *b, int32_t count
 
 /* In float worlds of kernels that have a solver of their own, so that card and processor differ, by no more
  * than the tolerance allows. One box on the floor, and a mug that a jaw closes on, are small worlds: on an
- * H200 they differ by at most 6e-8 m and 2e-7 m/s. Six boxes are a wide world. */
+ * H200 they differ by at most 6e-8 m and 2e-7 m/s. Six boxes are a pile, and a pendulum beside five makes
+ * them a wide world. */
 static tb_model *one_box(void)
 {
     return stack(1);
@@ -101,6 +102,20 @@ static tb_model *six_boxes(void)
     return stack(6);
 }
 
+/* Each about the vertical axis, so that faces meet in eight points: more contacts than a warp holds. */
+static void turn_boxes(tb_state *state)
+{
+    double q[64];
+    tb_error error;
+    const int32_t coordinates = tb_model_count(tb_state_model(state)).coordinates;
+    memcpy(q, tb_state_q(state), (size_t)coordinates * sizeof *q);
+    for (int32_t i = 0; 7 * i < coordinates; i++) {
+        q[7 * i + 3] = cos(0.2 * i);
+        q[7 * i + 6] = sin(0.2 * i);
+    }
+    TEST_OK(tb_state_set_q(state, q, coordinates, &error), &error);
+}
+
 static const struct {
     scene scene;
     double q, u; /* allowed differences, m or rad and their rates */
@@ -108,6 +123,8 @@ static const struct {
     {{"one box that slides", one_box, 1000, swing, NULL, 1e-6}, 1e-6, 1e-6},
     {{"jaw and mug, closing", jaw_and_mug, 1000, close_jaw, NULL, 1e-6}, 1e-6, 1e-5},
     {{"six boxes in a stack", six_boxes, 1000, NULL, NULL, 1e-6}, 1e-6, 1e-5},
+    {{"six turned boxes, 44 contacts", six_boxes, 300, turn_boxes, NULL, 1e-6}, 1e-6, 1e-5},
+    {{"five boxes and a pendulum", boxes_and_pendulum, 500, NULL, NULL, 1e-6}, 1e-5, 1e-5},
 };
 
 static tb_stepper *stepper_for(const scene *s, tb_backend_choice backend, tb_precision precision)
@@ -316,6 +333,47 @@ START_TEST(a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time)
 }
 END_TEST
 
+/* Turned boxes above each other: a pile until they have fallen, and then a world with more contacts than the
+ * kernel of piles has room for. */
+static tb_state *falling_boxes(const tb_model *model)
+{
+    double q[64];
+    tb_error error;
+    tb_state *state = state_of(model);
+    const int32_t coordinates = tb_model_count(model).coordinates;
+    turn_boxes(state);
+    memcpy(q, tb_state_q(state), (size_t)coordinates * sizeof *q);
+    for (int32_t i = 0; 7 * i < coordinates; i++) q[7 * i + 2] += 4e-3 * (i + 1);
+    TEST_OK(tb_state_set_q(state, q, coordinates, &error), &error);
+    return state;
+}
+
+START_TEST(a_pile_that_becomes_crowded_is_the_same_in_pieces_of_time)
+{
+    enum { STEPS = 90 };
+    if (!gpu_is_there("a_pile_that_becomes_crowded_is_the_same_in_pieces_of_time")) return;
+    tb_error error = {0};
+    tb_model *model = six_boxes();
+    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_FLOAT);
+    tb_state *whole = falling_boxes(model), *pieces = falling_boxes(model);
+    int32_t least = INT32_MAX, most = 0;
+    TEST_OK(tb_step(gpu, whole, STEPS, NULL, &error), &error);
+    for (int i = 0; i < STEPS; i++) {
+        TEST_OK(tb_step(gpu, pieces, 1, NULL, &error), &error);
+        const int32_t contacts = tb_state_number_of_contacts(pieces);
+        if (contacts < least) least = contacts;
+        if (contacts > most) most = contacts;
+    }
+    ck_assert_int_lt(least, 32);
+    ck_assert_int_gt(most, 32);
+    ck_assert_uint_eq(tb_state_hash(whole), tb_state_hash(pieces));
+    tb_state_destroy(whole);
+    tb_state_destroy(pieces);
+    tb_stepper_destroy(gpu);
+    tb_model_destroy(model);
+}
+END_TEST
+
 /* Worlds by turns of those of `start`, each with a velocity of its own, after some steps; the one
  * that is `lost` (-1: none) does not get there. */
 static void run_crowd(tb_state *const start[], int32_t kinds, int32_t worlds, const char *solver,
@@ -493,6 +551,7 @@ TEST_MAIN(cpu_and_gpu_agree_over_a_thousand_steps,
           small_and_wide_worlds_agree_as_far_as_contacts_tell, float_agrees_as_far_as_float_goes,
           a_hundred_runs_give_the_same_bytes,
           a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time,
+          a_pile_that_becomes_crowded_is_the_same_in_pieces_of_time,
           worlds_whose_solves_overlap_end_as_those_that_wait,
           worlds_beside_a_lost_one_end_as_those_that_wait, solves_of_every_solver_overlap,
           groups_of_worlds_end_as_one, capacities_grow_and_no_contact_is_dropped,

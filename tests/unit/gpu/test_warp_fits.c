@@ -114,6 +114,22 @@ START_TEST(hulls_are_left_to_the_general_kernels)
 }
 END_TEST
 
+/* One free body is a small world, up to six are a pile. */
+START_TEST(up_to_six_free_bodies_are_a_pile)
+{
+    const tb_step_options options = tb_step_defaults();
+    for (int boxes = 1; boxes < 8; boxes++) {
+        tb_model *model = stack(boxes);
+        ck_assert(tb_gpu_warp_fits(model, &options) == (boxes == 1));
+        ck_assert(tb_gpu_pile_fits(model, &options) == (boxes <= 6));
+        tb_model_destroy(model);
+    }
+    tb_model *model = boxes_and_pendulum(); /* a hinge turns the axes of its rows */
+    ck_assert(!tb_gpu_pile_fits(model, &options));
+    tb_model_destroy(model);
+}
+END_TEST
+
 TEST_MAIN(the_kernel_has_sliding_friction_alone,
           worlds_of_other_laws_are_left_to_the_general_kernels,
-          hulls_are_left_to_the_general_kernels)
+          hulls_are_left_to_the_general_kernels, up_to_six_free_bodies_are_a_pile)

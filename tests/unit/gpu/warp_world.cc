@@ -1,5 +1,6 @@
-// The step of the kernel in which a warp keeps its world (gpu/batch/step_warp.cu), for the processor: 32
-// lanes take turns (team_play.h). Compiled twice, as double and with TB_SINGLE as float.
+// The step of the kernels in which a warp keeps its world (gpu/batch/step_warp.cu, with TB_UNIT_PILE
+// step_pile.cu), for the processor: 32 lanes take turns (team_play.h). Compiled as double and with
+// TB_SINGLE as float.
 #define TB_TEAM_PLAYED 1
 #define TB_UNIT_WARP   1
 #include "gpu/batch/physics.h"
@@ -46,7 +47,12 @@ static void play_lane(void *context, int32_t lane)
     if (lane == 0) p->certificate = certificate;
 }
 
-tb_status warp_world_step(device_job *job, tb_certificate *certificate)
+#ifdef TB_UNIT_PILE
+#define WORLD_STEP pile_world_step
+#else
+#define WORLD_STEP warp_world_step
+#endif
+tb_status WORLD_STEP(device_job *job, tb_certificate *certificate)
 {
     static play p;
     p = (play){};

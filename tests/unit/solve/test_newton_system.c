@@ -265,6 +265,57 @@ END_TEST
 
 /* ---- rows along one velocity ---- */
 
+/* Rows of one number each on chains of dofs. padded: as rows on all dofs, zero on the others. */
+static void solve_chains(bool padded, double *change)
+{
+    enum { DOFS = 9, BLOCKS = 9 };
+    static const int CHAINS[BLOCKS][4] = {{0, 3, 0, 0}, {0, 5, 0, 0}, {0, 5, 6, 1},
+                                          {0, 5, 6, 2}, {0, 5, 6, 3}, {0, 2, 0, 0},
+                                          {0, 2, 5, 2}, {4, 5, 0, 0}, {1, 8, 0, 0}};
+    double weight[BLOCKS], slope[TB_BLOCK_ROWS * BLOCKS] = {0}, gap[BLOCKS];
+    uint8_t statuses[BLOCKS];
+    tb_random random = tb_random_stream(37, 0);
+    made_begin(&made, DOFS);
+    for (int b = 0; b < BLOCKS; b++) {
+        const int *chain = CHAINS[b];
+        double y[DOFS] = {0}, all[DOFS] = {0};
+        const double c = 0;
+        for (int k = 0; k < chain[1] + chain[3]; k++) {
+            y[k] = tb_random_normal(&random);
+            all[k < chain[1] ? chain[0] + k : chain[2] + k - chain[1]] = y[k];
+        }
+        if (padded)
+            made_add(&made, TB_LAW_BOX, 1, 0, 0, DOFS, 0, 0, all, &c);
+        else
+            made_add(&made, TB_LAW_BOX, 1, 0, chain[0], chain[1], chain[2], chain[3], y, &c);
+        weight[b] = 0.1;
+        statuses[b] = TB_CONTACT_STICK;
+        slope[TB_BLOCK_ROWS * b] = 1;
+        gap[b] = tb_random_normal(&random);
+    }
+    tb_arena arena;
+    tb_newton_system system;
+    bool solved = false;
+    tb_arena_init(&arena, 0);
+    ck_assert(tb_newton_system_prepare(&system, &made.problem, &arena) == TB_OK);
+    ck_assert(tb_newton_system_solve(&system, weight, slope, gap, statuses, change, &solved) ==
+              TB_OK);
+    ck_assert(solved && system.one_node);
+    tb_arena_destroy(&arena);
+}
+
+/* Rows on dofs that contain one another go into the matrix three at a time. That changes no bit: rows
+ * that all are on the same dofs, with zeros, and so are taken in other threes, give the same. */
+START_TEST(rows_of_a_chain_go_together_and_change_no_bit)
+{
+    double chains[9], padded[9];
+    solve_chains(false, chains);
+    solve_chains(true, padded);
+    for (int i = 0; i < 9; i++) ck_assert(chains[i] != 0 && isfinite(chains[i]));
+    ck_assert_mem_eq(chains, padded, sizeof chains);
+}
+END_TEST
+
 /* Three rows along each of four velocities, one of them turned around, among rows with the same last
  * dof but other numbers and a contact: the step satisfies w change + D (G + E) change = w gap. */
 START_TEST(rows_along_one_velocity_are_one_term)
@@ -463,4 +514,5 @@ END_TEST
 TEST_MAIN(sparse_lu_solves_what_it_factored, sparse_lu_says_what_is_singular_and_what_is_too_large,
           large_graphs_are_ordered_with_little_fill, a_factor_serves_while_few_blocks_change,
           a_factor_goes_when_much_has_changed, rows_along_one_velocity_are_one_term,
-          a_factor_serves_later_solves_that_are_near, newton_solves_rows_of_twenty_thousand_bodies)
+          a_factor_serves_later_solves_that_are_near, rows_of_a_chain_go_together_and_change_no_bit,
+          newton_solves_rows_of_twenty_thousand_bodies)

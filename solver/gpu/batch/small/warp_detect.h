@@ -27,11 +27,12 @@ typedef struct warp_sight {
 TB_STATIC warp_sight warp_sight_of(const warp_keep *keep, warp_problem *p)
 {
     warp_sight s;
+    size_t bytes;
+    unsigned char *memory = warp_free_memory(p, &bytes);
     const size_t shapes = (size_t)keep->shapes * sizeof(warp_shape) / 16 * 16 + 16;
-    s.shapes = (warp_shape *)(void *)p->items;
-    s.points = (tb_contact_point *)(void *)((unsigned char *)p->items + shapes);
-    s.slots = (int32_t)((WARP_ITEMS * sizeof(warp_item) - shapes) /
-                        (TB_MANIFOLD_POINTS * sizeof(tb_contact_point)));
+    s.shapes = (warp_shape *)(void *)memory;
+    s.points = (tb_contact_point *)(void *)(memory + shapes);
+    s.slots = (int32_t)((bytes - shapes) / (TB_MANIFOLD_POINTS * sizeof(tb_contact_point)));
     if (s.slots > WARP_POINT_SLOTS) s.slots = WARP_POINT_SLOTS;
     return s;
 }

@@ -6,12 +6,15 @@
 
 #include "step/stages/contact_terms.h"
 
-/* As warp_solve.h and warp_keep.h have them. */
+/* What a kernel has room for: as warp_solve.h and warp_keep.h have it. */
+typedef struct room {
+    int32_t dofs, coordinates, bodies, trees;
+    int32_t dofs_of_tree; /* at most */
+} room;
+static const room SMALL = {10, 16, 6, 10, 10}, PILE = {36, 42, 8, 6, 6};
 enum {
-    MOST_DOFS = 10,
-    MOST_COORDINATES = 16,
-    MOST_BODIES = 6,
     MOST_SHAPES = 32, /* that collide */
+    MOST_SLIDES = 32, /* the last slide is one of so many first dofs */
     MOST_ACTUATORS = 6,
     MOST_JOINT_ROWS = 16
 };
@@ -90,19 +93,27 @@ static bool is_affine(const tb_model *m, const tb_model_actuator *a)
            a->gain_curve == TB_CURVE_AFFINE && a->bias_curve == TB_CURVE_AFFINE;
 }
 
-static bool motion_fits(const tb_model *m)
+/* A tree that the kernel has room for. */
+static bool tree_fits(const tb_model *m, const tb_model_tree *tree, const room *most)
+{
+    const bool is_free = m->joints[tree->joint].type == TB_JOINT_FREE;
+    return is_simple(m, tree) && tree->number_of_dofs <= most->dofs_of_tree &&
+           (is_free || tree->dof + tree->number_of_dofs <= MOST_SLIDES);
+}
+
+static bool motion_fits(const tb_model *m, const room *most)
 {
     for (int32_t t = 0; t < m->number_of_trees; t++)
-        if (!is_simple(m, &m->trees[t])) return false;
+        if (!tree_fits(m, &m->trees[t], most)) return false;
     for (int32_t a = 0; a < m->number_of_actuators; a++)
         if (!is_affine(m, &m->actuators[a])) return false;
     const int32_t rows =
         m->number_of_actuators + m->number_of_dry_dofs + 2 * m->number_of_limited_joints;
-    return m->number_of_dofs <= MOST_DOFS && m->number_of_coordinates <= MOST_COORDINATES &&
+    return m->number_of_dofs <= most->dofs && m->number_of_coordinates <= most->coordinates &&
+           m->number_of_trees <= most->trees && m->number_of_bodies <= most->bodies &&
            rows <= MOST_JOINT_ROWS && m->number_of_colliding_shapes <= MOST_SHAPES &&
-           m->number_of_bodies <= MOST_BODIES && m->number_of_actuators <= MOST_ACTUATORS &&
-           m->number_of_kinematic_bodies == 0 && !m->has_polynomials && !m->compensates_gravity &&
-           !m->has_joint_forces;
+           m->number_of_actuators <= MOST_ACTUATORS && m->number_of_kinematic_bodies == 0 &&
+           !m->has_polynomials && !m->compensates_gravity && !m->has_joint_forces;
 }
 
 static bool options_fit(const tb_step_options *options)
@@ -113,11 +124,20 @@ static bool options_fit(const tb_step_options *options)
            !options->report_energy;
 }
 
-bool tb_gpu_warp_fits(const tb_model *model, const tb_step_options *options)
+static bool fits(const tb_model *m, const tb_step_options *options, const room *most)
 {
-    const tb_model *m = model;
-    return options_fit(options) && motion_fits(m) && m->number_of_equalities == 0 &&
+    return options_fit(options) && motion_fits(m, most) && m->number_of_equalities == 0 &&
            m->number_of_tendons == 0 && m->number_of_fluids == 0 && !m->has_adhesion &&
            m->number_of_past_velocities == 0 && m->number_of_sleep_numbers == 0 && !has_facets(m) &&
            all_slide(m);
+}
+
+bool tb_gpu_warp_fits(const tb_model *model, const tb_step_options *options)
+{
+    return fits(model, options, &SMALL);
+}
+
+bool tb_gpu_pile_fits(const tb_model *model, const tb_step_options *options)
+{
+    return fits(model, options, &PILE);
 }

@@ -8,7 +8,11 @@
 #ifndef TB_GPU_WARP_KEEP_H
 #define TB_GPU_WARP_KEEP_H
 
+#ifdef TB_UNIT_PILE
+#include "gpu/batch/small/warp_pile.h"
+#else
 #include "gpu/batch/small/warp_solve.h"
+#endif
 #include "step/certificate.h"
 #include "step/dynamics/free_body.h"
 #include "step/stages/merge.h"
@@ -17,12 +21,16 @@
 enum {
     WARP_LANES = 32,
     WARP_SHAPES = 32, /* colliding shapes: a lane each */
-    WARP_BODIES = 6,
     WARP_ACTUATORS = 6,
     WARP_JOINT_ROWS = 16, /* rows that joints and actuators may have: a lane each */
-    WARP_COORDINATES = 16,
     WARP_POINT_SLOTS = 32 /* pairs with points, at most; as many as there is room for */
 };
+
+#ifdef TB_UNIT_PILE
+enum { WARP_BODIES = 8, WARP_COORDINATES = 42 };
+#else
+enum { WARP_BODIES = 6, WARP_COORDINATES = 16 };
+#endif
 
 /* One body, in shared memory. */
 typedef struct warp_body {
@@ -38,7 +46,7 @@ typedef struct warp_last {
     uint64_t feature[WARP_ITEMS];
     uint32_t shapes[WARP_ITEMS]; /* colliding shapes of a contact: lower << 16 | higher */
     tb_vec3 slip[WARP_ITEMS];    /* friction's impulse, N s, world */
-    tb_real normal[WARP_ITEMS];  /* N s */
+    warp_impulse normal[WARP_ITEMS];
     uint8_t status[WARP_ITEMS];
     int32_t count;
 } warp_last;
@@ -64,16 +72,16 @@ enum {
     WARP_OF_POSITION,
     WARP_OF_NORMAL = WARP_OF_POSITION + 3,
     WARP_OF_GAP = WARP_OF_NORMAL + 3,
-    WARP_OF_IMPULSE,
-    WARP_OF_VELOCITY = WARP_OF_IMPULSE + 3,
+    WARP_OF_VELOCITY,
     WARP_RECORD_NUMBERS = WARP_OF_VELOCITY + 3
 };
 
 /* A body's numbers that stay. */
 typedef struct warp_model_body {
-    tb_pose pose;               /* where all coordinates are zero */
-    tb_vec3 com;                /* centre of mass of a free body, in its frame */
-    int32_t dof, coordinate;    /* first ones of its free joint; dof -1: it has none */
+    tb_pose pose;            /* where all coordinates are zero */
+    tb_vec3 com;             /* centre of mass of a free body, in its frame */
+    int32_t dof, coordinate; /* first ones of its free joint; dof -1: it has none */
+    warp_tree_place tree_place;
     uint32_t slides;            /* dofs that move it */
     uint32_t tree;              /* dofs that a row on it is whitened over */
     tb_real root, spin_root[9]; /* of a free body: inverse roots of mass and inertia, lower */
@@ -89,6 +97,7 @@ typedef struct warp_model_row {
 /* A dof that is a slide. */
 typedef struct warp_model_dof {
     int32_t coordinate;
+    warp_tree_place tree_place;
     tb_real damping, stiffness, spring_reference;
 } warp_model_dof;
 
@@ -100,7 +109,7 @@ typedef struct warp_common {
     const warp_candidate *candidates;
     tb_contact_timing timing;
     tb_real ahead, margin; /* s, of the sweep; m */
-    int32_t bodies, dofs, coordinates, shapes, actuators, dry_dofs, number_of_candidates,
+    int32_t bodies, dofs, columns, coordinates, shapes, actuators, dry_dofs, number_of_candidates,
         possible_rows;
     bool merges;                                   /* redundant points become one */
     uint32_t slides;                               /* dofs that are slides */
@@ -119,6 +128,7 @@ typedef struct warp_common {
 /* Contacts of a step, for their records and for the end of the step. */
 typedef struct warp_record {
     tb_real number[WARP_RECORD_NUMBERS][WARP_LANES];
+    warp_impulse impulse[3][WARP_LANES];
     tb_real bias[WARP_LANES]; /* m/s, of the first row */
     uint64_t feature[WARP_LANES];
     uint32_t shapes[WARP_LANES];                /* as in warp_last */
@@ -158,13 +168,13 @@ typedef struct warp_keep {
     int64_t steps;
     int32_t bodies, dofs, coordinates, shapes, actuators, number_of_candidates, possible_rows;
     uint32_t slides; /* dofs that are slides */
-    tb_real q[WARP_COORDINATES], u[WARP_COLUMNS], u_free[WARP_COLUMNS], force[WARP_COLUMNS],
-        applied[WARP_COLUMNS], push[WARP_COLUMNS];
+    tb_real q[WARP_COORDINATES], u[WARP_DOFS], u_free[WARP_DOFS], force[WARP_DOFS],
+        applied[WARP_DOFS], push[WARP_DOFS];
     double controls[WARP_ACTUATORS], actuator_force[WARP_ACTUATORS]; /* N, of the last step */
     double pushing[WARP_ACTUATORS]; /* N, of actuators without a row */
     tb_actuator_law laws[WARP_ACTUATORS];
     warp_body body[WARP_BODIES];
-    tb_real row_impulse[WARP_JOINT_ROWS];              /* by possible row */
+    warp_impulse row_impulse[WARP_JOINT_ROWS];         /* by possible row */
     uint8_t row_status[WARP_JOINT_ROWS];               /* 1 + status; 0: there was no row */
     uint8_t row_of[WARP_JOINT_ROWS];                   /* possible row of a block */
     uint16_t pairs[WARP_POINT_SLOTS];                  /* candidates that are near */
@@ -176,6 +186,24 @@ typedef struct warp_keep {
 } warp_keep;
 
 /* ---- tables of a model ---- */
+
+/* Whether a dof is one of some slides. All slides are among the first 32 dofs (warp_fits.c). */
+TB_FN bool is_slide(uint32_t slides, int32_t dof)
+{
+    return dof < 32 && (slides >> dof & 1) != 0;
+}
+
+TB_STATIC warp_tree_place place_of_tree(const tb_model *m, int32_t tree)
+{
+    warp_tree_place place = {0, 0};
+#ifdef TB_UNIT_PILE
+    place.dof = tree >= 0 ? m->trees[tree].dof : 0;
+    place.column = tree >= 0 ? (int32_t)WARP_TREE * tree : (int32_t)WARP_COLUMNS;
+#else
+    (void)m, (void)tree;
+#endif
+    return place;
+}
 
 /* Dofs of slides above a body. */
 TB_STATIC uint32_t slides_of(const tb_model *m, int32_t body)
@@ -211,11 +239,13 @@ TB_STATIC void put_free_body(const tb_model *m, int32_t index, warp_model_body *
 TB_STATIC void put_body(const tb_world *w, int32_t index, warp_model_body *b)
 {
     const tb_model *m = w->model;
+    const int32_t tree = m->bodies[index].tree;
     b->dof = -1;
+    b->tree_place = place_of_tree(m, tree);
     b->slides = slides_of(m, index);
     b->tree = 0;
     b->pose = w->dynamics.poses[index];
-    if (m->bodies[index].tree >= 0 && b->slides == 0) put_free_body(m, index, b);
+    if (tree >= 0 && b->slides == 0) put_free_body(m, index, b);
 }
 
 /* Column `dof` of the slides' inverse root: H^-1 of a unit vector. */
@@ -237,7 +267,7 @@ TB_STATIC void whiten_body(warp_common *c, int32_t index)
         bool any = false;
         TB_ROLLED
         for (int32_t j = 0; j < WARP_DOFS; j++) {
-            if (!(b->slides >> j & 1) || !(c->slides >> i & 1)) continue;
+            if (!is_slide(b->slides, j) || !is_slide(c->slides, i)) continue;
             sum = tb_v3_add_scaled(sum, c->axes[j], c->roots[j][i]);
             any = any || c->roots[j][i] != 0;
         }
@@ -286,6 +316,7 @@ TB_STATIC void put_dof(const tb_model *m, int32_t i, warp_model_dof *dof)
 {
     const tb_model_joint *joint = &m->joints[m->dofs[i].joint];
     dof->coordinate = joint->coordinate;
+    dof->tree_place = place_of_tree(m, m->dofs[i].tree);
     dof->damping = TB_R(m->dofs[i].damping);
     dof->stiffness = TB_R(joint->stiffness);
     dof->spring_reference = TB_R(joint->spring_reference);
@@ -312,7 +343,7 @@ TB_STATIC tb_status put_motion(tb_world *w, warp_common *c)
     TB_EACH (b, m->number_of_bodies) put_body(w, b, &c->body[b]);
     TB_EACH (k, c->possible_rows) put_row(m, k, &c->row[k]);
     TB_EACH (i, WARP_DOFS) {
-        const bool is = i < m->number_of_dofs && (slides >> i & 1);
+        const bool is = i < m->number_of_dofs && is_slide(slides, i);
         c->bias[i] = is ? bias[i] : TB_R(0);
         c->axes[i] = is ? w->dynamics.axes[i].linear : tb_v3(0, 0, 0);
         for (int j = 0; j < WARP_DOFS; j++) c->roots[j][i] = 0;
@@ -401,6 +432,16 @@ TB_STATIC tb_status put_candidates(const tb_model *m, double share, tb_arena *ar
     return TB_OK;
 }
 
+/* Columns of the whole problem. */
+TB_STATIC int32_t columns_of(const tb_model *m)
+{
+#ifdef TB_UNIT_PILE
+    return (int32_t)WARP_TREE * m->number_of_trees;
+#else
+    return m->number_of_dofs;
+#endif
+}
+
 /* The tables of the state's model. The workspace's memory is the arena behind `own`. */
 TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
                                const tb_step_options *options, tb_workspace *workspace)
@@ -421,6 +462,7 @@ TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
         c->merges = options->contact_merge > 0;
         c->bodies = m->number_of_bodies;
         c->dofs = m->number_of_dofs;
+        c->columns = columns_of(m);
         c->coordinates = m->number_of_coordinates;
         c->shapes = m->number_of_colliding_shapes;
         c->actuators = m->number_of_actuators;
@@ -469,7 +511,7 @@ TB_STATIC void take_contacts(warp_keep *keep)
         keep->last.shapes[lane] = (uint32_t)(a << 16 | b);
         keep->last.slip[lane] = warp_slip(tb_v3_load(r->tangent1), tb_v3_load(r->tangent2),
                                           TB_R(r->impulse[1]), TB_R(r->impulse[2]));
-        keep->last.normal[lane] = TB_R(r->impulse[0]);
+        keep->last.normal[lane] = (warp_impulse)r->impulse[0];
         keep->last.status[lane] = (uint8_t)r->status;
     }
     if (TB_LEADER) keep->last.count = count < WARP_ITEMS ? count : (int32_t)WARP_ITEMS;
@@ -481,7 +523,7 @@ TB_STATIC void take_state(warp_keep *keep)
     const tb_state *s = keep->state;
     const warp_common *c = keep->common;
     TB_EACH (i, c->coordinates) keep->q[i] = TB_R(s->q[i]);
-    TB_EACH (i, WARP_COLUMNS) {
+    TB_EACH (i, WARP_DOFS) {
         const bool is = i < c->dofs;
         keep->u[i] = is ? TB_R(s->u[i]) : TB_R(0);
         keep->applied[i] = is ? TB_R(s->applied[i]) : TB_R(0);
@@ -490,7 +532,7 @@ TB_STATIC void take_state(warp_keep *keep)
     TB_EACH (a, c->actuators) keep->controls[a] = s->controls[a];
     TB_EACH (k, c->possible_rows) {
         const int32_t memory = c->row[k].memory;
-        keep->row_impulse[k] = TB_R(s->row_impulses[memory]);
+        keep->row_impulse[k] = (warp_impulse)s->row_impulses[memory];
         keep->row_status[k] = (uint8_t)s->row_statuses[memory];
     }
     TB_EACH (i, c->bodies) {
@@ -581,7 +623,7 @@ TB_STATIC void give_contacts(const warp_keep *keep)
     r->gap = (double)t->number[WARP_OF_GAP][lane];
     for (int k = 0; k < 3; k++) {
         r->position[k] = (double)t->number[WARP_OF_POSITION + k][lane];
-        r->impulse[k] = (double)t->number[WARP_OF_IMPULSE + k][lane];
+        r->impulse[k] = (double)t->impulse[k][lane];
         r->impulse[3 + k] = 0;
         r->velocity[k] = (double)t->number[WARP_OF_VELOCITY + k][lane];
     }

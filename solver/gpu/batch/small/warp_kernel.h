@@ -13,6 +13,9 @@ enum {
         (sizeof(warp_arena) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
 };
 
+static_assert((int)WARP_ITEMS == (int)TB_GPU_WARP_CONTACTS,
+              "worlds with more contacts do not come here");
+
 TB_STATIC warp_arena *warp_arena_of(const tb_gpu_launch *launch, int32_t slot)
 {
     unsigned char *own = (unsigned char *)saved_step_of(launch, slot);

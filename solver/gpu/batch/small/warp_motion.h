@@ -15,12 +15,6 @@
 
 #include "gpu/batch/small/warp_keep.h"
 
-/* The lowest set bit's place. */
-TB_FN int32_t lowest_bit(uint32_t bits)
-{
-    return tb_count_bits((bits & (0 - bits)) - 1);
-}
-
 /* ---- where bodies are ---- */
 
 TB_STATIC void place_free_body(warp_body *b, tb_vec3 com, const tb_real *x, const tb_real *u)
@@ -85,19 +79,19 @@ TB_STATIC void find_forces(warp_keep *keep)
         keep->pushing[lane] = warp_actuator_force(keep, lane, &law);
     }
     tb_team_sync();
-    if (lane < keep->dofs) {
-        tb_real force = keep->applied[lane];
-        if (keep->slides >> lane & 1) {
-            const warp_model_dof *dof = &common->dof[lane];
+    TB_EACH (i, keep->dofs) {
+        tb_real force = keep->applied[i];
+        if (is_slide(keep->slides, i)) {
+            const warp_model_dof *dof = &common->dof[i];
             const tb_real stretch = keep->q[dof->coordinate] - dof->spring_reference;
             const tb_real k = dof->stiffness;
-            force -= (dof->damping + k * keep->timing.dt) * keep->u[lane] + k * stretch;
+            force -= (dof->damping + k * keep->timing.dt) * keep->u[i] + k * stretch;
         }
         TB_ROLLED
         for (int32_t a = 0; a < keep->actuators; a++)
-            if (common->row[a].dof == lane)
+            if (common->row[a].dof == i)
                 force += TB_R(keep->model->actuators[a].gear[0] * keep->pushing[a]);
-        keep->force[lane] = force;
+        keep->force[i] = force;
     }
     tb_team_sync();
 }
@@ -186,7 +180,7 @@ TB_STATIC void slide_velocities(warp_keep *keep)
 {
     const warp_common *common = keep->common;
     const int32_t own = tb_team_lane();
-    const bool is = own < keep->dofs && (keep->slides >> own & 1);
+    const bool is = own < keep->dofs && is_slide(keep->slides, own);
     tb_real sum = 0;
     TB_ROLLED
     for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
@@ -237,8 +231,9 @@ TB_STATIC bool warp_begin(warp_keep *keep)
     }
     if (slides) sliding_body_motion(keep, body->slides, b);
     tb_team_sync();
-    const bool finite = (own >= keep->dofs || tb_all_finite(&keep->u_free[own], 1)) &&
-                        (own >= keep->coordinates || tb_all_finite(&keep->q[own], 1));
+    bool finite = true;
+    TB_EACH (i, keep->dofs) finite = finite && tb_all_finite(&keep->u_free[i], 1);
+    TB_EACH (i, keep->coordinates) finite = finite && tb_all_finite(&keep->q[i], 1);
     TB_STAGE_DONE(TB_STAGE_BEGIN);
     return tb_team_all(finite);
 }
@@ -291,13 +286,13 @@ TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
     const tb_real dt = keep->timing.dt;
     const warp_model_body *body = &common->body[own < keep->bodies ? own : 0];
     const bool free = own < keep->bodies && body->dof >= 0;
-    const bool slides = own < keep->dofs && (keep->slides >> own & 1);
+    const bool slides = own < keep->dofs && is_slide(keep->slides, own);
     tb_real x[7], u[6], end = 0, at = 0;
     bool finite = true;
     const warp_body *b = &keep->body[free ? own : 0];
     const int32_t coordinate = free ? body->coordinate : 0;
     if (free) {
-        const double *of = s + body->dof;
+        const double *of = s + warp_column_of(body->tree_place, body->dof);
         for (int k = 0; k < 7; k++) x[k] = keep->q[coordinate + k];
         end_free_body(keep, b, body, of, u);
         if (body->single_free)
@@ -316,7 +311,7 @@ TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
         TB_ROLLED
         for (uint32_t left = keep->slides; left != 0; left &= left - 1) {
             const int32_t j = lowest_bit(left);
-            sum += (double)common->roots[own][j] * s[j];
+            sum += (double)common->roots[own][j] * s[warp_column_of(common->dof[j].tree_place, j)];
         }
         end = TB_R(sum);
         at = keep->q[place] + dt * end;

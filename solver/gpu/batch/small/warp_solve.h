@@ -18,22 +18,12 @@
 #ifndef TB_GPU_WARP_SOLVE_H
 #define TB_GPU_WARP_SOLVE_H
 
-#include "base/team.h"
-#include "contact/judge.h"
-#include "solve/solve.h"
+#include "gpu/batch/small/warp_block.h"
 
 /* Dofs of a problem at most, and how the system's matrix is dealt out: lane l holds the columns
  * WARP_PART (l % WARP_PARTS) on of the row l / WARP_PARTS. */
-enum { WARP_DOFS = 10, WARP_PARTS = 3, WARP_PART = 4, WARP_COLUMNS = WARP_PARTS * WARP_PART };
-enum { WARP_ITEMS = 32 /* blocks of a problem at most: a lane each */ };
+enum { WARP_DOFS = 10, WARP_PARTS = 3, WARP_COLUMNS = (int)WARP_PARTS * (int)WARP_PART };
 enum { WARP_GROUP = 16 /* lanes that hold a column each */ };
-
-static const tb_real WARP_NONE = TB_REAL_MAX; /* no bound */
-
-/* Four numbers that are read at once. */
-typedef struct TB_ALIGNED(16) warp_quad {
-    tb_real v[WARP_PART];
-} warp_quad;
 
 /* One block, in shared memory: the numbers that other lanes read of it. Lanes read the same of theirs, and their
  * banks differ, because its size is odd by 16 bytes in float. */
@@ -58,6 +48,8 @@ typedef struct TB_ALIGNED(16) warp_problem {
 
 /* Shared memory of a solve. */
 enum { WARP_BYTES = sizeof(warp_problem) + (WARP_ITEMS - 1) * sizeof(warp_item) };
+
+typedef tb_real warp_impulse; /* of the last step or the answer, N s */
 
 /* The lane's own block, in its registers. */
 typedef struct warp_own {
@@ -97,19 +89,6 @@ TB_TEAM_FN tb_real warp_group_sum(tb_real x)
     return x;
 }
 
-/* 1 / sqrt(a) in double from a seed in float, to an ulp or two; 0 where a is too small for one. */
-TB_FN double warp_inverse_root(double a)
-{
-#ifdef __CUDA_ARCH__
-    double y = (double)rsqrtf((float)a);
-#else
-    double y = (double)(1 / sqrtf((float)a));
-#endif
-    y *= 1.5 - 0.5 * a * y * y;
-    y *= 1.5 - 0.5 * a * y * y;
-    return a > 1e-30 ? y : 0;
-}
-
 /* ---- one block ---- */
 
 /* Nearest admissible impulses: the first one in its bounds, friction in the disk of the new one. */
@@ -147,31 +126,6 @@ TB_FN void warp_prox_slope(const warp_own *b, tb_real normal_rho, tb_real rho, t
     k[8] = kt + along * t2 * t2;
 }
 
-/* Square of the natural map at rho = 1 of a block's impulses l and velocities x: tb_block_natural
- * (judge.h) of laws without spin and rolling, without its roots and quotients, which are long in double
- * on a card. mu = 0: tangents carry no impulse. */
-TB_FN double warp_natural_of(const double l[3], const double x[3], double mu, double lower,
-                             double upper)
-{
-    const double slip2 = x[1] * x[1] + x[2] * x[2];
-    double n = l[0] - x[0] - mu * (slip2 * warp_inverse_root(slip2)), t1 = l[1] - x[1],
-           t2 = l[2] - x[2];
-    if (mu > 0) {
-        /* nearest point of the cone { |t| <= mu n } */
-        const double length2 = t1 * t1 + t2 * t2, inverse = warp_inverse_root(length2);
-        const double length = length2 * inverse;
-        if (length > mu * n) {
-            n = tb_cone_rim(n, length, mu);
-            t1 *= mu * n * inverse;
-            t2 *= mu * n * inverse;
-        }
-    } else {
-        n = fmin(fmax(n, lower), upper);
-        t1 = l[1], t2 = l[2];
-    }
-    return (l[0] - n) * (l[0] - n) + (l[1] - t1) * (l[1] - t1) + (l[2] - t2) * (l[2] - t2);
-}
-
 /* The same of the lane's own block, which has the velocities x. */
 TB_FN double warp_natural(const warp_own *b, const double x[3])
 {
@@ -194,8 +148,9 @@ TB_FN double warp_row_times(const warp_item *item, int r, const double *s)
 
 /* Rates of sweeps and the proximal weight, from the block's part of the Delassus matrix. Returns
  * whether anything moves along the first row (contact_rows.c). */
-TB_STATIC bool warp_weigh(warp_item *item, warp_own *b)
+TB_STATIC bool warp_weigh(warp_problem *p, warp_own *b)
 {
+    warp_item *item = &p->items[tb_team_lane()];
     tb_real g00 = 0, g01 = 0, g02 = 0, g11 = 0, g12 = 0, g22 = 0;
     for (int q = 0; q < WARP_PARTS; q++) {
         const warp_quad y0 = item->part[0][q], y1 = item->part[1][q], y2 = item->part[2][q];
@@ -429,6 +384,76 @@ TB_STATIC bool warp_iterate(warp_solve *w, warp_own *b, double tolerance, double
         warp_eliminate(w);
         warp_take_step(w, stalled, b);
     }
+}
+
+/* ---- the world's blocks ---- */
+
+/* Shared memory that is free until blocks are written. */
+TB_FN unsigned char *warp_free_memory(warp_problem *p, size_t *bytes)
+{
+    *bytes = WARP_ITEMS * sizeof(warp_item);
+    return (unsigned char *)p->items;
+}
+
+TB_FN const double *warp_whitened(const warp_problem *p)
+{
+    return p->s;
+}
+
+TB_TEAM_FN void warp_clear_block(warp_problem *p)
+{
+    warp_item *item = &p->items[tb_team_lane()];
+    const warp_quad none = {{0, 0, 0, 0}};
+    for (int r = 0; r < 3; r++)
+        for (int q = 0; q < WARP_PARTS; q++) item->part[r][q] = none;
+}
+
+/* Room for the lane's block, whose sides belong to these trees. False: there is none for all. */
+TB_TEAM_FN bool warp_open_block(warp_problem *p, bool is, int32_t count,
+                                const warp_tree_place trees[2], warp_rows *rows)
+{
+    (void)count, (void)trees;
+    if (is) {
+        warp_clear_block(p);
+        *rows = TB_VALUE(warp_rows){p->items[tb_team_lane()].y[0], WARP_COLUMNS, {0, 0}};
+    }
+    return true;
+}
+
+/* Publishes the values of the lane's block that the other lanes read. */
+TB_TEAM_FN void warp_share_block(warp_problem *p, const warp_own *b)
+{
+    warp_item *item = &p->items[tb_team_lane()];
+    for (int r = 0; r < 3; r++) {
+        item->lambda.v[r] = b->lambda[r];
+        item->c.v[r] = b->c[r];
+    }
+    item->lambda.v[3] = b->compliance;
+    item->c.v[3] = b->mu;
+    item->bounds.v[0] = b->lower;
+    item->bounds.v[1] = b->upper;
+}
+
+/* Solves for the blocks of all lanes; false: it has not come to the tolerance. x: velocities of the lane's
+ * block. */
+TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns, double tolerance,
+                                 warp_own *b, double x[3], warp_effort *effort)
+{
+    double own = 0;
+    (void)columns;
+    for (int r = 0; r < 3; r++) own += (double)b->c[r] * (double)b->c[r];
+    const double c2 = tb_team_total(own);
+    warp_solve s = {.p = p,
+                    .items = items,
+                    .inverse_norm = c2 > 0 ? 1 / sqrt(c2) : 1,
+                    .kappa = 1,
+                    .burst = WARP_BURST,
+                    .reference = 1e30};
+    if (tb_team_lane() < WARP_COLUMNS) p->s[tb_team_lane()] = p->dw[tb_team_lane()] = 0;
+    tb_team_sync();
+    const bool solved = warp_iterate(&s, b, tolerance, x);
+    *effort = TB_VALUE(warp_effort){s.residual, s.rounds, s.sweeps};
+    return solved;
 }
 
 #endif

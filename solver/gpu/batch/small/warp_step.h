@@ -73,35 +73,17 @@ TB_STATIC void warp_count_rows(warp_keep *keep, warp_row *row)
 
 /* ---- blocks ---- */
 
-TB_STATIC void clear_rows(warp_item *item)
-{
-    const warp_quad none = {{0, 0, 0, 0}};
-    for (int r = 0; r < 3; r++)
-        for (int q = 0; q < WARP_PARTS; q++) item->part[r][q] = none;
-}
-
-/* Publishes the values of a block that the other lanes read. */
-TB_STATIC void share_block(warp_item *item, const warp_own *b)
-{
-    for (int r = 0; r < 3; r++) {
-        item->lambda.v[r] = b->lambda[r];
-        item->c.v[r] = b->c[r];
-    }
-    item->lambda.v[3] = b->compliance;
-    item->c.v[3] = b->mu;
-    item->bounds.v[0] = b->lower;
-    item->bounds.v[1] = b->upper;
-}
-
-/* Adds a number of a row on a slide, whitened. */
-TB_STATIC void put_joint_row(const warp_keep *keep, const warp_row *row, warp_item *item,
+/* The row of a joint, whitened, as a block. */
+TB_STATIC void put_joint_row(const warp_keep *keep, const warp_row *row, const warp_rows *rows,
                              warp_own *b)
 {
-    clear_rows(item);
+    const warp_model_dof *of = keep->common->dof;
+    const warp_tree_place tree = of[row->dof].tree_place;
     TB_ROLLED
     for (uint32_t left = keep->slides; left != 0; left &= left - 1) {
         const int32_t i = lowest_bit(left);
-        item->y[0][i] = row->on * keep->common->roots[row->dof][i];
+        if (of[i].tree_place.column == tree.column)
+            rows->y[rows->at[0] + i - tree.dof] = row->on * keep->common->roots[row->dof][i];
     }
     b->c[0] = row->on * keep->u_free[row->dof] + row->bias;
     b->lower = row->lower;
@@ -114,10 +96,10 @@ TB_FN double double_dot(tb_vec3 a, double x, double y, double z)
     return (double)a.x * x + (double)a.y * y + (double)a.z * z;
 }
 
-/* One side of a contact's rows: numbers of its dofs, and its part of c. Returns its part of the
- * normal velocity before the step. */
+/* One side of a contact's rows: numbers of its dofs, the first one at y and `stride` from a row to the next,
+ * and its part of c. Returns its part of the normal velocity before the step. */
 TB_STATIC tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb_vec3 position,
-                           int32_t body, tb_real side, int32_t rows, warp_item *item,
+                           int32_t body, tb_real side, int32_t rows, tb_real *y, int32_t stride,
                            double free_velocity[3])
 {
     const warp_body *b = &keep->body[body];
@@ -129,16 +111,15 @@ TB_STATIC tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb
                  vz = v[2] + s[0] * ay - s[1] * ax;
     for (int r = 0; r < 3; r++) {
         const tb_vec3 d = tb_v3_scale(direction[r], r < rows ? side : TB_R(0));
-        tb_real *y = item->y[r];
         free_velocity[r] += double_dot(d, vx, vy, vz);
-        if (of->dof >= 0) {
+        if (of->dof >= 0 && r < rows) {
             const tb_vec3 t = tb_m33_tmul_v3(&b->pose.rotation, tb_v3_cross(arm, d));
             const tb_real *root = of->spin_root;
-            y += of->dof;
-            y[0] = d.x * of->root, y[1] = d.y * of->root, y[2] = d.z * of->root;
-            y[3] = t.x * root[0] + t.y * root[3] + t.z * root[6];
-            y[4] = t.y * root[4] + t.z * root[7];
-            y[5] = t.z * root[8];
+            tb_real *own = y + r * stride + of->dof - of->tree_place.dof;
+            own[0] = d.x * of->root, own[1] = d.y * of->root, own[2] = d.z * of->root;
+            own[3] = t.x * root[0] + t.y * root[3] + t.z * root[6];
+            own[4] = t.y * root[4] + t.z * root[7];
+            own[5] = t.z * root[8];
         }
     }
     TB_ROLLED
@@ -146,7 +127,8 @@ TB_STATIC tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb
         const int32_t i = lowest_bit(left);
         const tb_vec3 along = keep->common->whitened[body][i];
         for (int r = 0; r < 3; r++)
-            item->y[r][i] += (r < rows ? side : TB_R(0)) * tb_v3_dot(direction[r], along);
+            if (r < rows)
+                y[r * stride + i - of->tree_place.dof] += side * tb_v3_dot(direction[r], along);
     }
     const tb_vec3 from = tb_v3_sub(position, b->pose.position);
     const tb_vec3 at = tb_v3_add(b->velocity, tb_v3_cross(b->spin, from));
@@ -203,18 +185,19 @@ TB_STATIC int32_t find_last(const warp_last *last, bool is, uint64_t feature, ui
 }
 
 /* The contact as a block. */
-TB_STATIC void put_contact(const warp_keep *keep, int32_t last, warp_item *item, warp_contact *c,
-                           warp_own *b)
+TB_STATIC void put_contact(const warp_keep *keep, int32_t last, const warp_rows *rows,
+                           warp_contact *c, warp_own *b)
 {
     double free_velocity[3] = {0, 0, 0};
-    clear_rows(item);
     b->upper = WARP_NONE;
     b->mu = c->friction;
     tb_real before = 0;
     TB_ROLLED
     for (int side = 0; side < 2; side++) /* one copy of the code */
-        before += put_side(keep, c->direction, c->position, side ? c->bodies[1] : c->bodies[0],
-                           side ? TB_R(1) : TB_R(-1), c->kind, item, free_velocity);
+        before +=
+            put_side(keep, c->direction, c->position, side ? c->bodies[1] : c->bodies[0],
+                     side ? TB_R(1) : TB_R(-1), c->kind,
+                     rows->y + (side ? rows->at[1] : rows->at[0]), rows->stride, free_velocity);
     c->bias = tb_contact_bias(&keep->timing, c->gap, c->restitution, before);
     for (int r = 0; r < 3; r++) b->c[r] = TB_R(free_velocity[r]);
     b->c[0] += c->bias;
@@ -272,7 +255,6 @@ TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_own *b, t
     /* rows go from the lanes that have made them to the first ones */
     const int32_t from = lane < keep->joint_rows ? keep->row_of[lane] : lane;
     tb_team_sync(); /* shapes and points have been read */
-    warp_item *item = &p->items[lane < WARP_ITEMS ? lane : 0];
     warp_row mine;
     mine.dof = (int32_t)tb_team_take_real(TB_R(row.dof), from);
     mine.on = tb_team_take_real(row.on, from);
@@ -283,24 +265,30 @@ TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_own *b, t
     *gap = tb_team_take_real(row.gap, from);
     *ask = tb_team_take_real(row.ask, from);
     b->is = lane < keep->joint_rows || is;
+    warp_tree_place trees[2];
+    warp_rows rows = {NULL, 0, {0, 0}};
+    for (int side = 0; side < 2; side++)
+        trees[side] = is ? keep->common->body[side ? c.bodies[1] : c.bodies[0]].tree_place
+                         : keep->common->dof[mine.dof].tree_place;
+    if (!warp_open_block(p, b->is, is ? c.kind : 1, trees, &rows)) return TB_UNSUPPORTED;
     if (lane < keep->joint_rows) {
-        put_joint_row(keep, &mine, item, b);
+        put_joint_row(keep, &mine, &rows, b);
         b->lambda[0] = keep->row_impulse[from];
     }
     if (is) {
-        put_contact(keep, last, item, &c, b);
+        put_contact(keep, last, &rows, &c, b);
         record_contact(keep, contact, &c);
         *gap = c.gap;
         *ask = tb_contact_recovery(&keep->timing, c.gap, c.bias);
     }
     if (b->is) {
-        if (!warp_weigh(item, b) && is) {
-            clear_rows(item);
+        if (!warp_weigh(p, b) && is) {
+            warp_clear_block(p);
             for (int r = 0; r < 3; r++) b->c[r] = b->lambda[r] = 0;
             b->mu = 0;
-            (void)warp_weigh(item, b);
+            (void)warp_weigh(p, b);
         }
-        share_block(item, b);
+        warp_share_block(p, b);
     }
     tb_team_sync();
     return TB_OK;
@@ -322,14 +310,14 @@ TB_STATIC bool asks_for_recovery(const warp_keep *keep, const warp_own *b, tb_re
 TB_STATIC uint8_t warp_status(const warp_own *b)
 {
     const tb_real rim = 1 - 16 * TB_REAL_EPSILON;
-    const tb_real *l = b->lambda;
+    const warp_impulse *l = b->lambda;
     if (!(b->mu > 0)) {
         if (b->lower == 0 && b->upper == WARP_NONE)
             return l[0] > 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN;
         return l[0] <= b->lower || l[0] >= b->upper ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
     }
     if (!(l[0] > 0)) return TB_CONTACT_OPEN;
-    const tb_real most = rim * b->mu * l[0];
+    const warp_impulse most = rim * b->mu * l[0];
     return l[1] * l[1] + l[2] * l[2] >= most * most ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
 }
 
@@ -361,18 +349,18 @@ TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_own *b,
                    &tangent1, &tangent2);
     last->feature[contact] = t->feature[contact];
     last->shapes[contact] = t->shapes[contact];
-    last->slip[contact] = warp_slip(tangent1, tangent2, b->lambda[1], b->lambda[2]);
+    last->slip[contact] = warp_slip(tangent1, tangent2, TB_R(b->lambda[1]), TB_R(b->lambda[2]));
     last->normal[contact] = b->lambda[0];
     last->status[contact] = status;
     for (int k = 0; k < 3; k++) {
-        t->number[WARP_OF_IMPULSE + k][contact] = b->lambda[k];
+        t->impulse[k][contact] = b->lambda[k];
         t->number[WARP_OF_VELOCITY + k][contact] =
             k < kind ? TB_R(x[k]) - (k ? TB_R(0) : t->bias[contact]) : TB_R(0);
     }
 }
 
 /* Stores the step's numbers and adds them to the sums of the launch. */
-TB_STATIC void sum_up(warp_keep *keep, const warp_solve *s, uint32_t known, uint32_t kept,
+TB_STATIC void sum_up(warp_keep *keep, const warp_effort *s, uint32_t known, uint32_t kept,
                       int32_t rows)
 {
     if (!TB_LEADER) return;
@@ -396,7 +384,7 @@ TB_STATIC void sum_up(warp_keep *keep, const warp_solve *s, uint32_t known, uint
     keep->last.count = keep->contacts;
 }
 
-TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b, tb_real gap,
+TB_STATIC void warp_end(warp_keep *keep, const warp_effort *s, const warp_own *b, tb_real gap,
                         const double x[3], warp_errors *errors)
 {
     const int32_t lane = tb_team_lane(), rows = keep->joint_rows;
@@ -427,7 +415,7 @@ TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b,
     const uint32_t known = tb_team_ballot(b->is && before != TB_STATUS_UNKNOWN);
     const uint32_t kept = tb_team_ballot(b->is && before == status);
     const int32_t three = tb_count_bits(tb_team_ballot(b->is && b->mu > 0));
-    sum_up(keep, s, known, kept, s->items + 2 * three);
+    sum_up(keep, s, known, kept, keep->joint_rows + keep->contacts + 2 * three);
     tb_team_sync(); /* all are done with the records */
     if (TB_LEADER) {
         warp_record *record = keep->record;
@@ -454,7 +442,7 @@ TB_STATIC void take_controls(warp_keep *keep)
  * none, the state is as it was. DIVERGED: likewise, and the world has ended. */
 TB_STATIC tb_status warp_step(warp_keep *keep, warp_problem *p, warp_errors *errors)
 {
-    warp_own b = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, false};
+    warp_own b = TB_VALUE(warp_own){.is = false};
     double x[3] = {0, 0, 0};
     tb_real gap = 0, ask = 0;
     take_controls(keep);
@@ -465,22 +453,14 @@ TB_STATIC tb_status warp_step(warp_keep *keep, warp_problem *p, warp_errors *err
     const tb_status status = warp_detect(keep, p, &b, &gap, &ask);
     TB_STAGE_DONE(TB_STAGE_CONTACTS);
     if (status != TB_OK) return status;
-    double own = 0;
-    for (int r = 0; r < 3; r++) own += (double)b.c[r] * (double)b.c[r];
-    const double c2 = tb_team_total(own);
-    warp_solve s = {.p = p,
-                    .items = keep->joint_rows + keep->contacts,
-                    .inverse_norm = c2 > 0 ? 1 / sqrt(c2) : 1,
-                    .kappa = 1,
-                    .burst = WARP_BURST,
-                    .reference = 1e30};
-    if (tb_team_lane() < WARP_COLUMNS) p->s[tb_team_lane()] = p->dw[tb_team_lane()] = 0;
-    tb_team_sync();
-    if (!warp_iterate(&s, &b, keep->tolerance, x)) return TB_UNSUPPORTED;
+    warp_effort effort;
+    if (!warp_solve_blocks(p, keep->joint_rows + keep->contacts, keep->common->columns,
+                           keep->tolerance, &b, x, &effort))
+        return TB_UNSUPPORTED;
     if (tb_team_any(b.is && asks_for_recovery(keep, &b, gap, ask, x[0]))) return TB_UNSUPPORTED;
     TB_STAGE_DONE(TB_STAGE_SOLVE);
-    if (!warp_integrate(keep, p->s)) return TB_DIVERGED;
-    warp_end(keep, &s, &b, gap, x, errors);
+    if (!warp_integrate(keep, warp_whitened(p))) return TB_DIVERGED;
+    warp_end(keep, &effort, &b, gap, x, errors);
     TB_STAGE_DONE(TB_STAGE_END);
     return TB_OK;
 }

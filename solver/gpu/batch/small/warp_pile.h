@@ -1,0 +1,160 @@
+/* The blocks of a pile: up to WARP_TREES trees of up to WARP_TREE dofs, mostly free bodies. A tree has
+ * WARP_TREE columns, so that the dofs of a block lie in few groups, and the solve is that of wide worlds
+ * (wide/wide_solve.h), whose items are the lanes' blocks. */
+#ifndef TB_GPU_WARP_PILE_H
+#define TB_GPU_WARP_PILE_H
+
+#include "gpu/batch/wide/wide_solve.h"
+
+enum { WARP_TREES = 6, WARP_TREE = 6, WARP_DOFS = 36, WARP_COLUMNS = WARP_TREES * WARP_TREE };
+
+typedef wide_memory warp_problem;
+enum { WARP_BYTES = sizeof(warp_problem) };
+
+typedef double warp_impulse; /* of the last step or the answer, N s */
+
+/* The lane's own block, in its registers. */
+typedef struct warp_own {
+    warp_impulse lambda[3];
+    tb_real c[3];                         /* m/s */
+    tb_real lower, upper, mu, compliance; /* of the first row, but for mu */
+    bool is;
+} warp_own;
+
+/* Shared memory that is free until blocks are written. */
+TB_FN unsigned char *warp_free_memory(warp_problem *m, size_t *bytes)
+{
+    *bytes = sizeof *m;
+    return (unsigned char *)m;
+}
+
+TB_FN const double *warp_whitened(const warp_problem *m)
+{
+    return m->s;
+}
+
+/* The groups that a tree's columns lie in, as bits. */
+TB_FN uint32_t warp_groups_of(warp_tree_place tree)
+{
+    const int32_t last = tree.column + (int32_t)WARP_TREE - 1;
+    if (tree.column >= (int32_t)WARP_COLUMNS) return 0;
+    return ((2u << last / WIDE_GROUP) - 1) & ~((1u << tree.column / WIDE_GROUP) - 1);
+}
+
+TB_TEAM_FN void warp_clear_block(warp_problem *m)
+{
+    const int32_t item = tb_team_lane();
+    const uint32_t columns = m->columns[item];
+    const warp_quad zero = {{0, 0, 0, 0}};
+    TB_ROLLED
+    for (int32_t q = wide_quad(columns, 0); q < wide_quad(columns, m->rows[item]); q++)
+        m->quads[q] = zero;
+}
+
+/* Room for the lane's block, whose sides belong to these trees. False: there is none for all. */
+TB_TEAM_FN bool warp_open_block(warp_problem *m, bool is, int32_t count,
+                                const warp_tree_place trees[2], warp_rows *rows)
+{
+    const int32_t item = tb_team_lane();
+    const uint32_t groups = is ? warp_groups_of(trees[0]) | warp_groups_of(trees[1]) : 0;
+    const int32_t own = is ? count : 0, wide = tb_count_bits(groups);
+    int32_t all_rows, all_quads;
+    const int32_t row = tb_team_before(own, &all_rows);
+    const int32_t quad = tb_team_before(own * wide, &all_quads);
+    TB_ROLLED
+    for (int32_t group = 0; group < (int32_t)WIDE_GROUPS; group++) {
+        const uint32_t items = tb_team_ballot((groups >> group & 1) != 0);
+        if (TB_LEADER) m->items_of[group] = items;
+    }
+    if (all_rows > (int32_t)WIDE_MOST_ROWS || all_quads > (int32_t)WIDE_MOST_QUADS) return false;
+    if (!is) return true;
+    const uint32_t columns = (uint32_t)quad | groups << 16;
+    m->columns[item] = columns;
+    m->row[item] = (uint8_t)row;
+    m->rows[item] = (uint8_t)own;
+    warp_clear_block(m);
+    rows->y = m->quads[quad].v;
+    rows->stride = WIDE_GROUP * wide;
+    for (int side = 0; side < 2; side++) {
+        const int32_t column = trees[side].column;
+        rows->at[side] =
+            column < (int32_t)WARP_COLUMNS
+                ? WIDE_GROUP * wide_place(columns, column / WIDE_GROUP) + column % WIDE_GROUP
+                : 0;
+    }
+    return true;
+}
+
+/* The proximal weight. Returns whether anything moves along the first row (contact_rows.c). */
+TB_TEAM_FN bool warp_weigh(warp_problem *m, const warp_own *b)
+{
+    const int32_t item = tb_team_lane(), rows = m->rows[item];
+    const int32_t stride = tb_count_bits(wide_groups(m->columns[item]));
+    const warp_quad *y = m->quads + wide_quad(m->columns[item], 0);
+    tb_real first = 0, others = 0;
+    (void)b;
+    TB_ROLLED
+    for (int32_t q = 0; q < rows * stride; q++) {
+        const warp_quad own = y[q];
+        tb_real sum = 0;
+        for (int i = 0; i < WARP_PART; i++) sum += own.v[i] * own.v[i];
+        first += q < stride ? sum : TB_R(0);
+        others += q < stride ? TB_R(0) : sum;
+    }
+    m->weight[item] = (first + others) / TB_R(rows);
+    return first > UNREACHABLE_SHARE * UNREACHABLE_SHARE * others &&
+           first > UNREACHABLE_M * UNREACHABLE_M;
+}
+
+/* Publishes the values of the lane's block that the other lanes read. */
+TB_TEAM_FN void warp_share_block(warp_problem *m, const warp_own *b)
+{
+    const int32_t item = tb_team_lane(), row = m->row[item], rows = m->rows[item];
+    m->mu[item] = b->mu;
+    m->lower[item] = b->lower;
+    m->upper[item] = b->upper;
+    for (int r = 0; r < 3; r++) {
+        if (r >= rows) continue;
+        m->lambda[row + r] = b->lambda[r];
+        m->c[row + r] = b->c[r];
+        m->compliance[row + r] = r == 0 ? b->compliance : TB_R(0);
+    }
+}
+
+/* Solves for the blocks of all lanes; false: it has not come to the tolerance. x: velocities of the lane's
+ * block. */
+TB_STATIC bool warp_solve_blocks(warp_problem *m, int32_t items, int32_t columns, double tolerance,
+                                 warp_own *b, double x[3], warp_effort *effort)
+{
+    const int32_t lane = tb_team_lane();
+    double own = 0;
+    int32_t rows;
+    for (int r = 0; r < 3; r++) own += (double)b->c[r] * (double)b->c[r];
+    const double c2 = tb_team_total(own);
+    (void)tb_team_before(b->is ? m->rows[lane] : 0, &rows);
+    wide_solve s = {.problem = NULL,
+                    .m = m,
+                    .items = items,
+                    .rows = rows,
+                    .dofs = columns,
+                    .has_fine = true,
+                    .tolerance = tolerance,
+                    .inverse_norm = c2 > 0 ? 1 / sqrt(c2) : 1,
+                    .most = INT32_MAX};
+    TB_EACH (column, WARP_COLUMNS) m->s[column] = 0;
+    tb_team_sync();
+    wide_begin(&s, false);
+    const bool solved = wide_iterate(&s) == WIDE_REACHED;
+    *effort = TB_VALUE(warp_effort){s.now.residual, s.now.steps, s.now.sweeps};
+    if (!b->is || !solved) return solved;
+    wide_own o = wide_item_of(m, lane);
+    wide_take_rows(&o, m->answer, o.lambda);
+    wide_find_velocities(&s, lane, &o);
+    for (int r = 0; r < 3; r++) {
+        b->lambda[r] = o.lambda[r];
+        x[r] = o.x[r];
+    }
+    return true;
+}
+
+#endif
