@@ -417,6 +417,9 @@ struct tb_model {
     unsigned char *bytes; /* canonical */
     size_t bytes_size;
     char sha256[65];
+    /* bodies by level, and dofs of jointed trees by depth (the length of their chain): levels + 1 and
+     * longest_chain + 1 first indices, the level's or depth's bodies or dofs ascending */
+    const int32_t *level_start, *level_bodies, *depth_start, *depth_dofs;
 };
 
 /* Whether two shapes may touch at all, as model indices. Never: shapes of one body or of bodies

@@ -83,7 +83,8 @@ TB_EXTERN tb_status tb_tendons_slow(const tb_world *world, double *x)
         const tb_model_tendon *t = &m->tendons[i];
         if (t->armature == 0) continue;
         const tb_transmission on = tb_tendon_transmission(world, i);
-        const double gain = t->number_of_points > 0 ? tb_tendon_gain(world, i) : 0;
+        const double gain =
+            t->number_of_points > 0 ? tb_tendon_gain(world, i, world->dynamics.velocities) : 0;
         double *z = all + (size_t)done * (size_t)dofs; /* M_(k-1)^-1 J' */
         for (int32_t k = 0; k < on.count; k++) z[on.dofs[k]] += on.coefficients[k];
         tb_dynamics_solve(&world->dynamics, z);

@@ -5,17 +5,25 @@
 #include "step/dynamics/free_body.h"
 #include "step/stages/stages.h"
 
+/* The world of a step that begins, in memory that is zero. */
+TB_STATIC void open_world(tb_world *w, const tb_state *state, const tb_step_options *options,
+                          tb_workspace *workspace)
+{
+    w->model = state->model;
+    w->state = state;
+    w->options = options;
+    w->arena = &workspace->arena;
+    w->threads = workspace->threads;
+    w->solver = workspace->solver;
+    w->dt = TB_R(options->dt > 0 ? options->dt : state->model->dt);
+    w->theta = options->scheme == TB_SCHEME_MOREAU ? TB_R(0.5) : TB_R(1);
+}
+
 TB_STATIC tb_world make_world(const tb_state *state, const tb_step_options *options,
                               tb_workspace *workspace)
 {
-    tb_world w = {.model = state->model,
-                  .state = state,
-                  .options = options,
-                  .arena = &workspace->arena,
-                  .threads = workspace->threads,
-                  .solver = workspace->solver};
-    w.dt = TB_R(options->dt > 0 ? options->dt : state->model->dt);
-    w.theta = options->scheme == TB_SCHEME_MOREAU ? TB_R(0.5) : TB_R(1);
+    tb_world w = {.model = state->model};
+    open_world(&w, state, options, workspace);
     return w;
 }
 
@@ -38,8 +46,8 @@ TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
     tb_arena_reset(w->arena);
     const tb_status status = tb_world_begin(w, error);
     if (status != TB_OK) return status;
-    if (!tb_all_finite(w->q, w->model->number_of_coordinates) ||
-        !tb_all_finite(w->u_free, w->model->number_of_dofs))
+    if (!tb_team_all_finite(w->q, w->model->number_of_coordinates) ||
+        !tb_team_all_finite(w->u_free, w->model->number_of_dofs))
         return TB_DIVERGED;
     TB_STAGE_DONE(TB_STAGE_BEGIN);
     return tb_world_assemble_rows(w, error);
@@ -517,9 +525,10 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
     tb_world *w = &stepping->world;
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return freeze(state, certificate, 0, error);
+    tb_team_clear(stepping, sizeof *stepping); /* parts of a step hand it on whole */
+    tb_team_sync();
     if (TB_LEADER) {
-        memset(stepping, 0, sizeof *stepping); /* parts of a step hand it on whole */
-        *w = make_world(state, options, workspace);
+        open_world(w, state, options, workspace);
         w->home = state;
     }
     fetch_state(state);

@@ -68,6 +68,7 @@
 
 #include "step/stages/block.c"
 #include "step/dynamics/dynamics.c"
+#include "step/dynamics/factor.c"
 #include "step/dynamics/kinematic_once.c"
 #include "step/state/course_once.c"
 #ifdef TB_UNIT_WARP

@@ -18,6 +18,10 @@
     X(limited_joints, m->number_of_limited_joints)                                                 \
     X(chain_start, m->number_of_dofs + 1)                                                          \
     X(chains, m->number_of_chain_dofs)                                                             \
+    X(level_start, m->number_of_levels + 1)                                                        \
+    X(level_bodies, m->number_of_bodies)                                                           \
+    X(depth_start, m->longest_chain + 1)                                                           \
+    X(depth_dofs, m->number_of_dofs)                                                               \
     X(shapes, m->number_of_shapes)                                                                 \
     X(filters, m->number_of_shapes)                                                                \
     X(hulls, m->number_of_hulls)                                                                   \

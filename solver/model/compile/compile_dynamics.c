@@ -241,6 +241,43 @@ static tb_status add_chains(tb_compiler *c)
     return TB_OK;
 }
 
+/* Sorts `count` items by their key, stably. keys: below `most`; items with a negative key are left out.
+ * *start: most + 1 first places in *items. */
+static tb_status sort_by_key(tb_compiler *c, const int32_t *keys, int32_t count, int32_t most,
+                             const int32_t **start, const int32_t **items)
+{
+    tb_arena *arena = &c->model->arena;
+    int32_t *first = TB_ARENA_ZEROED(arena, int32_t, most + 1);
+    int32_t *sorted = TB_ARENA_ZEROED(arena, int32_t, count);
+    if (first == NULL || sorted == NULL)
+        return tb_fail_memory(c->error, (size_t)count * sizeof *sorted, "levels");
+    for (int32_t i = 0; i < count; i++)
+        if (keys[i] >= 0) first[keys[i] + 1]++;
+    for (int32_t k = 0; k < most; k++) first[k + 1] += first[k];
+    for (int32_t i = 0; i < count; i++)
+        if (keys[i] >= 0) sorted[first[keys[i]]++] = i;
+    for (int32_t k = most; k > 0; k--) first[k] = first[k - 1];
+    first[0] = 0;
+    *start = first;
+    *items = sorted;
+    return TB_OK;
+}
+
+/* Orders in which a card deals out bodies and dofs. */
+static tb_status add_orders(tb_compiler *c)
+{
+    tb_model *m = c->model;
+    const int32_t bodies = m->number_of_bodies, dofs = m->number_of_dofs;
+    int32_t *keys = TB_ARENA_ARRAY(&c->scratch, int32_t, bodies > dofs ? bodies : dofs);
+    if (keys == NULL) return tb_fail_memory(c->error, (size_t)bodies * sizeof *keys, "levels");
+    for (int32_t b = 0; b < bodies; b++) keys[b] = c->bodies[b].level;
+    const tb_status status =
+        sort_by_key(c, keys, bodies, m->number_of_levels, &m->level_start, &m->level_bodies);
+    if (status != TB_OK) return status;
+    for (int32_t i = 0; i < dofs; i++) keys[i] = m->chain_start[i + 1] - m->chain_start[i] - 1;
+    return sort_by_key(c, keys, dofs, m->longest_chain, &m->depth_start, &m->depth_dofs);
+}
+
 tb_status tb_compile_dynamics(tb_compiler *c)
 {
     for (int32_t t = 0; t < c->model->number_of_trees; t++) {
@@ -248,6 +285,7 @@ tb_status tb_compile_dynamics(tb_compiler *c)
         if (status != TB_OK) return status;
         set_single_free(c, &c->trees[t]);
     }
-    const tb_status status = add_lists(c);
-    return status == TB_OK ? add_chains(c) : status;
+    tb_status status = add_lists(c);
+    if (status == TB_OK) status = add_chains(c);
+    return status == TB_OK ? add_orders(c) : status;
 }

@@ -1,4 +1,4 @@
-/* Kinematics, composite rigid bodies, sparse factorization, recursive Newton-Euler.
+/* Kinematics, composite rigid bodies, recursive Newton-Euler.
  *
  * Method: Featherstone, Rigid Body Dynamics Algorithms, 2008, ch. 5 and 6, with all spatial vectors
  * of a tree about one point in world axes, so that no transforms are needed between a body and its
@@ -18,14 +18,16 @@ TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *mode
     d->axes = TB_ARENA_ARRAY(arena, tb_motion, dofs);
     d->velocities = TB_ARENA_ARRAY(arena, tb_motion, bodies);
     d->inertias = TB_ARENA_ARRAY(arena, tb_inertia, bodies);
-    d->accelerations = TB_ARENA_ARRAY(arena, tb_motion, bodies);
-    d->forces = TB_ARENA_ARRAY(arena, tb_force, bodies);
-    d->composites = TB_ARENA_ARRAY(arena, tb_inertia, bodies);
+    const int32_t motions = model->number_of_jointed_trees > 0 ? 2 : 1;
+    d->accelerations = TB_ARENA_ARRAY(arena, tb_motion, motions * bodies);
+    d->forces = TB_ARENA_ARRAY(arena, tb_force, motions * bodies);
+    /* used one after the other: composites are 10 numbers a body, forces 12 */
+    d->composites = (tb_inertia *)d->forces;
     d->mass = TB_ARENA_ARRAY(arena, tb_real, model->number_of_chain_dofs);
     d->inverse_root = TB_ARENA_ARRAY(arena, tb_real, dofs);
     const bool complete = d->poses && d->orientations && d->references && d->axes &&
                           d->velocities && d->inertias && d->accelerations && d->forces &&
-                          d->composites && d->mass && d->inverse_root;
+                          d->mass && d->inverse_root;
     return complete ? TB_OK : TB_RESOURCE_EXHAUSTED;
 }
 
@@ -37,6 +39,45 @@ TB_STATIC void place_body(tb_dynamics *d, int32_t b, tb_vec3 position, tb_quater
     d->poses[b].position = position;
     d->poses[b].rotation = tb_q_matrix(orientation);
 }
+
+/* A hinge's turn about its axis in the body's own frame. */
+TB_STATIC tb_quaternion turn_of_hinge(const tb_model_joint *joint, const tb_real *q)
+{
+    const tb_real angle = q[joint->coordinate] - TB_R(joint->reference);
+    return tb_q_from_rotation_vector(tb_v3_scale(tb_v3_load(joint->axis), angle));
+}
+
+#ifdef TB_DEVICE
+/* Turns of all hinges, dealt out, for no body has to be placed for them. Their numbers wait in the
+ * memory of the hinge's axis. */
+TB_STATIC void find_turns(tb_dynamics *d, const tb_real *q)
+{
+    const tb_model *m = d->model;
+    TB_EACH (j, m->number_of_joints) {
+        const tb_model_joint *joint = &m->joints[j];
+        if (joint->type != TB_JOINT_HINGE) continue;
+        const tb_quaternion turn = turn_of_hinge(joint, q);
+        d->axes[joint->dof] =
+            TB_VALUE(tb_motion){tb_v3(turn.x, turn.y, turn.z), tb_v3(turn.w, 0, 0)};
+    }
+    tb_team_sync();
+}
+
+TB_STATIC tb_quaternion known_turn(const tb_dynamics *d, const tb_model_joint *joint,
+                                   const tb_real *q)
+{
+    const tb_motion kept = d->axes[joint->dof];
+    (void)q;
+    return tb_q(kept.linear.x, kept.angular.x, kept.angular.y, kept.angular.z);
+}
+#else
+TB_STATIC tb_quaternion known_turn(const tb_dynamics *d, const tb_model_joint *joint,
+                                   const tb_real *q)
+{
+    (void)d;
+    return turn_of_hinge(joint, q);
+}
+#endif
 
 /* Applies a body's joints in turn to its pose, and stores each joint's anchor and axis for the
  * motion axes: both of the pose before the joint's own motion, which leaves a hinge's axis and
@@ -60,9 +101,7 @@ TB_STATIC void apply_joints(tb_dynamics *d, const tb_model_body *body, const tb_
             axes[0].linear = axis;
             break;
         case TB_JOINT_HINGE: {
-            const tb_real angle = x[0] - TB_R(joint->reference);
-            const tb_vec3 turn = tb_v3_scale(tb_v3_load(joint->axis), angle);
-            *orientation = tb_q_normalize(tb_q_mul(*orientation, tb_q_from_rotation_vector(turn)));
+            *orientation = tb_q_normalize(tb_q_mul(*orientation, known_turn(d, joint, q)));
             *position = tb_v3_sub(anchor, tb_q_rotate(*orientation, offset));
             axes[0].angular = axis;
             axes[0].linear = anchor;
@@ -167,47 +206,49 @@ TB_STATIC void place_by_joints(tb_dynamics *d, int32_t b, const tb_real *q, cons
 /* Motion of a tree's base, a kinematic body or the world, about the tree's reference. Adds to
  * *acceleration (may be NULL) that of a base of constant velocities, because its point at the
  * reference changes. */
-TB_STATIC tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *acceleration)
+TB_STATIC tb_motion base_motion(const tb_dynamics *d, int32_t tree, const tb_motion *velocities,
+                                tb_motion *acceleration)
 {
     const tb_model *m = d->model;
     const int32_t base = m->bodies[m->bodies[m->trees[tree].body].parent].fixed_to;
     tb_motion v = tb_motion_zero();
     if (m->bodies[base].kinematic < 0) return v;
-    v = d->velocities[base];
+    v = velocities[base];
     if (acceleration)
         acceleration->linear = tb_v3_sub(acceleration->linear, tb_v3_cross(v.angular, v.linear));
     v.linear = tb_motion_at(v, tb_v3_sub(d->references[tree], d->poses[base].position));
     return v;
 }
 
-/* The body's velocity; the velocities of bodies above it are known. */
-TB_STATIC void move_by_joints(tb_dynamics *d, int32_t b, const tb_real *u, const double *kinematic)
+/* The body's velocity; the velocities of bodies above it are known. at_rest: whether the kinematic bodies
+ * are. */
+TB_STATIC tb_motion velocity_of(const tb_dynamics *d, int32_t b, const tb_real *u,
+                                const double *kinematic, bool at_rest, const tb_motion *velocities)
 {
     const tb_model *m = d->model;
-    if (b == 0) {
-        d->velocities[0] = tb_motion_zero();
-        return;
-    }
+    tb_motion v = tb_motion_zero();
+    if (b == 0) return v;
     const tb_model_body *body = &m->bodies[b];
     if (body->kinematic >= 0) {
+        if (at_rest) return v;
         const double *k = kinematic + 13 * body->kinematic;
-        d->velocities[b].linear = tb_v3_load(k + 7);
-        d->velocities[b].angular = tb_v3_load(k + 10);
-        return;
+        v.linear = tb_v3_load(k + 7);
+        v.angular = tb_v3_load(k + 10);
+        return v;
     }
     if (body->tree >= 0 && m->trees[body->tree].single_free) {
         const tb_real *w = u + body->dof;
-        d->velocities[b].linear = tb_v3(w[0], w[1], w[2]);
-        d->velocities[b].angular = tb_m33_mul_v3(&d->poses[b].rotation, tb_v3(w[3], w[4], w[5]));
-        return;
+        v.linear = tb_v3(w[0], w[1], w[2]);
+        v.angular = tb_m33_mul_v3(&d->poses[b].rotation, tb_v3(w[3], w[4], w[5]));
+        return v;
     }
     /* a tree's first body is carried by a base that moves without the tree's dofs */
-    tb_motion v = body->tree >= 0 && m->trees[body->tree].body == b
-                      ? base_motion(d, body->tree, NULL)
-                      : d->velocities[body->parent];
-    for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
-        v = tb_motion_add_scaled(v, d->axes[i], u[i]);
-    d->velocities[b] = v;
+    v = body->tree >= 0 && m->trees[body->tree].body == b
+            ? base_motion(d, body->tree, velocities, NULL)
+            : velocities[body->parent];
+    const int32_t first = body->dof, end = first + body->number_of_dofs;
+    for (int32_t i = first; i < end; i++) v = tb_motion_add_scaled(v, d->axes[i], u[i]);
+    return v;
 }
 
 #ifdef TB_DEVICE
@@ -217,11 +258,13 @@ TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u
                               const double *kinematic)
 {
     const tb_model *m = d->model;
+    if (q) find_turns(d, q);
     for (int32_t level = 0; level < m->number_of_levels; level++) {
-        TB_EACH (b, m->number_of_bodies) {
-            if (m->bodies[b].level != level) continue;
+        const int32_t *bodies = m->level_bodies + m->level_start[level];
+        TB_EACH (k, m->level_start[level + 1] - m->level_start[level]) {
+            const int32_t b = bodies[k];
             if (q) place_by_joints(d, b, q, kinematic);
-            if (u) move_by_joints(d, b, u, kinematic);
+            if (u) d->velocities[b] = velocity_of(d, b, u, kinematic, false, d->velocities);
         }
         tb_team_sync();
     }
@@ -241,7 +284,7 @@ TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u
                 place_by_joints(d, b, q, kinematic);
         for (int32_t b = first; u && b < end; b++)
             if (!d->fixed_are_stopped || d->model->bodies[b].fixed_to != 0)
-                move_by_joints(d, b, u, kinematic);
+                d->velocities[b] = velocity_of(d, b, u, kinematic, false, d->velocities);
     }
     d->fixed_are_placed = d->fixed_are_placed || q;
     d->fixed_are_stopped = d->fixed_are_stopped || u;
@@ -293,15 +336,29 @@ TB_STATIC bool is_part_of_parent(const tb_model *m, int32_t b)
     return m->bodies[b].number_of_joints == 0 && b != m->trees[m->bodies[b].tree].body;
 }
 
-/* Composite inertias of a tree, leaves first. A body that moves with its parent gives it its own
- * inertia too, so that the bias has one force for both. */
-TB_STATIC void compose_inertias(tb_dynamics *d, const tb_model_tree *tree)
+/* to += from, `count` numbers, which is even. */
+TB_STATIC void add_numbers(tb_real *to, const tb_real *from, int32_t count)
 {
-    const tb_model *m = d->model;
+    for (int32_t k = 0; k < count; k += 2) {
+        const tb_real first = to[k] + from[k], second = to[k + 1] + from[k + 1];
+        to[k] = first;
+        to[k + 1] = second;
+    }
+}
+
+enum { INERTIA_NUMBERS = sizeof(tb_inertia) / sizeof(tb_real) };
+
+/* Composite inertias of a tree, leaves first: `count` of their numbers from `first` on. A body that moves
+ * with its parent gives it its own inertia too, so that the bias has one force for both. */
+TB_STATIC void compose_inertias(tb_dynamics *d, const tb_model_tree *tree, int32_t first,
+                                int32_t count)
+{
+    const tb_model_body *bodies = d->model->bodies;
+    tb_real *composites = (tb_real *)d->composites + first, *own = (tb_real *)d->inertias + first;
     for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--) {
-        const int32_t parent = m->bodies[b].parent;
-        tb_inertia_add(&d->composites[parent], &d->composites[b]);
-        if (is_part_of_parent(m, b)) tb_inertia_add(&d->inertias[parent], &d->inertias[b]);
+        const int32_t from = INERTIA_NUMBERS * b, to = INERTIA_NUMBERS * bodies[b].parent;
+        add_numbers(composites + to, composites + from, count);
+        if (bodies[b].number_of_joints == 0) add_numbers(own + to, own + from, count);
     }
 }
 
@@ -309,10 +366,14 @@ TB_STATIC void compose_inertias(tb_dynamics *d, const tb_model_tree *tree)
 TB_STATIC void write_mass_row(tb_dynamics *d, int32_t i, const tb_real *diagonal)
 {
     const tb_model *m = d->model;
-    tb_real *row = d->mass + d->mass_row[i];
-    const tb_force f = tb_inertia_mul(&d->composites[m->dofs[i].body], d->axes[i]);
-    for (int32_t j = i; j >= 0; j = m->dofs[j].parent) *row++ = tb_motion_dot(d->axes[j], f);
-    d->mass[d->mass_row[i]] += TB_R(m->dofs[i].armature) + (diagonal ? diagonal[i] : 0);
+    const tb_motion *axes = d->axes;
+    const int32_t start = d->mass_row[i], length = d->mass_row[i + 1] - start;
+    const int32_t *chain = m->chains + start;
+    tb_real *row = d->mass + start;
+    const tb_force f = tb_inertia_mul(&d->composites[m->dofs[i].body], axes[i]);
+    const tb_real own = TB_R(m->dofs[i].armature) + (diagonal ? diagonal[i] : 0);
+    row[0] = tb_motion_dot(axes[i], f) + own;
+    for (int32_t k = 1; k < length; k++) row[k] = tb_motion_dot(axes[chain[k]], f);
 }
 
 #ifdef TB_DEVICE
@@ -329,7 +390,9 @@ TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
     TB_EACH (b, m->number_of_bodies)
         if (is_jointed(m, m->bodies[b].tree)) start_composite(d, b);
     tb_team_sync();
-    TB_EACH (t, m->number_of_jointed_trees) compose_inertias(d, &m->trees[m->jointed_trees[t]]);
+    const int32_t pairs = INERTIA_NUMBERS / 2;
+    TB_EACH (k, pairs * m->number_of_jointed_trees)
+        compose_inertias(d, &m->trees[m->jointed_trees[k / pairs]], 2 * (k % pairs), 2);
     tb_team_sync();
     TB_EACH (i, m->number_of_dofs)
         if (is_jointed(m, m->dofs[i].tree)) write_mass_row(d, i, diagonal);
@@ -344,190 +407,43 @@ TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
         const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
         const int32_t first = tree->body, end = tree->body + tree->number_of_bodies;
         for (int32_t b = first; b < end; b++) start_composite(d, b);
-        compose_inertias(d, tree);
+        compose_inertias(d, tree, 0, INERTIA_NUMBERS);
         for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++)
             write_mass_row(d, i, diagonal);
     }
 }
 #endif
 
-TB_EXTERN void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb_real *y)
-{
-    const tb_dynamics *d = dynamics;
-    const tb_model *m = d->model;
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
-        const tb_model_tree *tree = &m->trees[t];
-        const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
-        if (tree->single_free) {
-            const tb_model_body *body = &m->bodies[tree->body];
-            const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-            const tb_vec3 w = tb_v3(x[first + 3], x[first + 4], x[first + 5]);
-            const tb_vec3 iw = tb_m33_mul_v3(&inertia, w);
-            for (int k = 0; k < 3; k++) {
-                y[first + k] = TB_R(body->mass + m->dofs[first + k].armature) * x[first + k];
-                y[first + 3 + k] =
-                    tb_v3_at(iw, k) + TB_R(m->dofs[first + 3 + k].armature) * x[first + 3 + k];
-            }
-            continue;
-        }
-        for (int32_t i = first; i < end; i++) y[i] = 0;
-        for (int32_t i = first; i < end; i++) {
-            const tb_real *row = d->mass + d->mass_row[i];
-            y[i] += *row++ * x[i];
-            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent, row++) {
-                y[i] += *row * x[j];
-                y[j] += *row * x[i];
-            }
-        }
-    }
-}
-
-/* Lanes that work on a tree: one, if trees are dealt out, or all. */
-typedef struct tree_lanes {
-    int32_t lane, lanes;
-} tree_lanes;
-
-TB_STATIC void sync_tree(tree_lanes by)
-{
-    if (by.lanes > 1) tb_team_sync();
-}
-
-/* Whether all lanes go from tree to tree: where there are few. */
-TB_STATIC bool trees_together(const tb_model *m)
-{
-    return 4 * m->number_of_jointed_trees <= tb_team_lanes();
-}
-
-TB_STATIC tree_lanes one_lane(void)
-{
-    return TB_VALUE(tree_lanes){0, 1};
-}
-
-TB_STATIC tree_lanes all_lanes(void)
-{
-    return TB_VALUE(tree_lanes){tb_team_lane(), tb_team_lanes()};
-}
-
-/* From the leaves to the root, every dof takes from all pairs of its ancestors the part that it
- * explains. Ancestors are dealt out. */
-TB_STATIC tb_status factor_tree(tb_dynamics *d, const tb_model_tree *tree, tree_lanes by,
-                                tb_error *error)
-{
-    const tb_model *m = d->model;
-    for (int32_t k = tree->dof + tree->number_of_dofs - 1; k >= tree->dof; k--) {
-        const int32_t *chain = m->chains + d->mass_row[k];
-        const int32_t length = d->mass_row[k + 1] - d->mass_row[k];
-        tb_real *row_k = d->mass + d->mass_row[k];
-        const tb_real pivot = row_k[0];
-        if (!(pivot > 0) || !(pivot <= TB_REAL_MAX))
-            return tb_fail(error, TB_FAILED_PRECONDITION,
-                           "dof %d of body '%s' has no inertia (mass matrix is singular)", k,
-                           tb_model_thing_name(m, TB_HANDLE_BODY, m->dofs[k].body));
-        if (by.lane == 0) d->inverse_root[k] = 1 / tb_sqrt(pivot);
-
-        for (int32_t i = 1 + by.lane; i < length; i += by.lanes) {
-            const tb_real a = row_k[i] / pivot;
-            tb_real *row_i = d->mass + d->mass_row[chain[i]];
-            for (int32_t j = i; j < length; j++) row_i[j - i] -= a * row_k[j];
-        }
-        sync_tree(by); /* all have read the row */
-        for (int32_t i = 1 + by.lane; i < length; i += by.lanes) row_k[i] /= pivot;
-    }
-    return TB_OK;
-}
-
-TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
-{
-    const tb_model *m = dynamics->model;
-    const int32_t trees = m->number_of_jointed_trees;
-    const bool together = trees_together(m);
-    tb_status status = TB_OK;
-    TB_EACH (t, together ? 0 : trees) {
-        status = factor_tree(dynamics, &m->trees[m->jointed_trees[t]], one_lane(), error);
-        if (status != TB_OK) break;
-    }
-    for (int32_t t = 0; together && t < trees && status == TB_OK; t++)
-        status = factor_tree(dynamics, &m->trees[m->jointed_trees[t]], all_lanes(), error);
-    tb_team_sync();
-    return tb_team_any(status != TB_OK) ? TB_FAILED_PRECONDITION : TB_OK;
-}
-
-/* x_i of L x = D^-1 y; the x of its ancestors are known. */
-TB_STATIC void substitute(const tb_dynamics *d, int32_t i, tb_real *x)
-{
-    const int32_t *chain = d->model->chains + d->mass_row[i];
-    const int32_t length = d->mass_row[i + 1] - d->mass_row[i];
-    const tb_real *row = d->mass + d->mass_row[i];
-    tb_real own = x[i] * (d->inverse_root[i] * d->inverse_root[i]);
-    for (int32_t j = 1; j < length; j++) own -= row[j] * x[chain[j]];
-    x[i] = own;
-}
-
-/* Lanes share the ancestors on the pass to the root, and dofs of equal depth on the way back. */
-TB_STATIC void solve_tree(const tb_dynamics *d, const tb_model_tree *tree, tree_lanes by,
-                          tb_real *x)
-{
-    const tb_model *m = d->model;
-    const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
-    for (int32_t i = end - 1; i >= first; i--) {
-        const int32_t *chain = m->chains + d->mass_row[i];
-        const int32_t length = d->mass_row[i + 1] - d->mass_row[i];
-        const tb_real *row = d->mass + d->mass_row[i];
-        const tb_real own = x[i];
-        for (int32_t j = 1 + by.lane; j < length; j += by.lanes) x[chain[j]] -= row[j] * own;
-        sync_tree(by);
-    }
-    if (by.lanes == 1) {
-        for (int32_t i = first; i < end; i++) substitute(d, i, x);
-        return;
-    }
-    for (int32_t length = 1; length <= m->longest_chain; length++) {
-        for (int32_t i = first + by.lane; i < end; i += by.lanes)
-            if (d->mass_row[i + 1] - d->mass_row[i] == length) substitute(d, i, x);
-        sync_tree(by);
-    }
-}
-
-TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
-{
-    const tb_model *m = dynamics->model;
-    const bool together = trees_together(m);
-    TB_EACH (t, m->number_of_trees) {
-        if (m->trees[t].single_free)
-            tb_free_body_solve(&m->trees[t], x + m->trees[t].dof);
-        else if (!together)
-            solve_tree(dynamics, &m->trees[t], one_lane(), x);
-    }
-    for (int32_t t = 0; together && t < m->number_of_jointed_trees; t++)
-        solve_tree(dynamics, &m->trees[m->jointed_trees[t]], all_lanes(), x);
-    tb_team_sync();
-}
-
-TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree,
-                                         double *x)
-{
-    const tb_dynamics *d = dynamics;
-    const tb_model *m = d->model;
-    if (tree->single_free) {
-        tb_free_body_unwhiten(tree, x + tree->dof);
-        return;
-    }
-    for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
-        const tb_real *row = d->mass + d->mass_row[i] + 1;
-        x[i] *= (double)d->inverse_root[i];
-        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
-            x[i] -= (double)*row++ * x[j];
-    }
-}
-
-TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, double *x)
-{
-    const tb_model *m = dynamics->model;
-    TB_EACH (t, m->number_of_trees) tb_dynamics_unwhiten_tree(dynamics, &m->trees[t], x);
-    tb_team_sync();
-}
-
 /* ---- bias ---- */
+
+/* A walk over all trees: the bias of one motion of the dofs, or of two at once. */
+typedef struct bias_walk {
+    const tb_real *u; /* motions x dofs */
+    tb_motion *velocities;
+    tb_motion *accelerations; /* all three: motions x bodies */
+    tb_force *forces;
+    tb_real *bias; /* motions x dofs */
+    const double *kinematic;
+    tb_vec3 gravity; /* of the first motion */
+    bool at_rest;    /* kinematic bodies, in the second motion */
+    bool moves;      /* finds the velocities too */
+    bool gyroscopic; /* of single free bodies */
+} bias_walk;
+
+/* The walk of motion `k` alone. The second motion is one on bases at rest, without gravity. */
+TB_STATIC bias_walk motion_of_walk(const bias_walk *walk, const tb_model *m, int32_t k)
+{
+    bias_walk one = *walk;
+    if (k == 0) return one;
+    one.u += m->number_of_dofs;
+    one.bias += m->number_of_dofs;
+    one.velocities += m->number_of_bodies;
+    one.accelerations += m->number_of_bodies;
+    one.forces += m->number_of_bodies;
+    one.at_rest = true;
+    one.gravity = tb_v3(0, 0, 0);
+    return one;
+}
 
 /* Velocity-dependent part of a body's acceleration: the motion before each joint carries the
  * joint's own motion. `v` is the velocity before the body's joints. */
@@ -569,91 +485,164 @@ TB_STATIC void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree,
     }
 }
 
-/* Acceleration and force of one body; its parent's are known. The base accelerates upward in
- * place of gravity. The force of a body that moves with its parent is in the parent's. */
-TB_STATIC void accelerate_body(tb_dynamics *d, int32_t b, const tb_real *u, tb_vec3 gravity)
+/* Acceleration of a body of a jointed tree; its parent's is known. The base accelerates upward in place
+ * of gravity. */
+TB_STATIC tb_motion acceleration_of(const tb_dynamics *d, int32_t b, const bias_walk *w)
 {
     const tb_model *m = d->model;
     const tb_model_body *body = &m->bodies[b];
-    if (is_part_of_parent(m, b)) {
-        d->accelerations[b] = d->accelerations[body->parent];
-        d->forces[b] = tb_force_zero();
-        return;
-    }
+    if (is_part_of_parent(m, b)) return w->accelerations[body->parent];
     tb_motion v, a = tb_motion_zero();
-    a.linear = tb_v3_negate(gravity);
+    a.linear = tb_v3_negate(w->gravity);
     if (m->trees[body->tree].body == b) {
-        v = base_motion(d, body->tree, &a);
+        v = base_motion(d, body->tree, w->velocities, &a);
     } else {
-        v = d->velocities[body->parent];
-        a = d->accelerations[body->parent];
+        v = w->velocities[body->parent];
+        a = w->accelerations[body->parent];
     }
-    d->accelerations[b] = tb_motion_add_scaled(a, carried(d, body, u, v), 1);
-    const tb_inertia *inertia = &d->inertias[b];
-    const tb_force momentum = tb_inertia_mul(inertia, d->velocities[b]);
-    d->forces[b] = tb_force_add(tb_inertia_mul(inertia, d->accelerations[b]),
-                                tb_force_cross(d->velocities[b], momentum));
+    return tb_motion_add_scaled(a, carried(d, body, w->u, v), 1);
 }
 
-/* Every body carries the forces of the bodies behind it ... */
-TB_STATIC void gather_forces(tb_dynamics *d, const tb_model_tree *tree)
+/* Force of a body of a jointed tree. The force of a body that moves with its parent is in the
+ * parent's. */
+TB_STATIC tb_force force_of(const tb_dynamics *d, int32_t b, const bias_walk *w)
 {
-    const tb_model *m = d->model;
-    for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--) {
-        tb_force *parent = &d->forces[m->bodies[b].parent];
-        *parent = tb_force_add(*parent, d->forces[b]);
-    }
+    if (is_part_of_parent(d->model, b)) return tb_force_zero();
+    const tb_inertia inertia = d->inertias[b];
+    const tb_motion v = w->velocities[b], a = w->accelerations[b];
+    const tb_force momentum = tb_inertia_mul(&inertia, v);
+    return tb_force_add(tb_inertia_mul(&inertia, a), tb_force_cross(v, momentum));
+}
+
+enum { FORCE_NUMBERS = sizeof(tb_force) / sizeof(tb_real) };
+
+/* Every body carries the forces of the bodies behind it: `count` of their numbers from `first`
+ * on ... */
+TB_STATIC void gather_forces(const tb_model *m, const tb_model_tree *tree, tb_force *forces,
+                             int32_t first, int32_t count)
+{
+    const tb_model_body *bodies = m->bodies;
+    tb_real *numbers = (tb_real *)forces + first;
+    for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--)
+        add_numbers(numbers + FORCE_NUMBERS * bodies[b].parent, numbers + FORCE_NUMBERS * b, count);
 }
 
 /* ... and a dof feels the component along its axis. */
-TB_STATIC tb_real dof_bias(const tb_dynamics *d, int32_t dof)
+TB_STATIC tb_real dof_bias(const tb_dynamics *d, int32_t dof, const tb_force *forces)
 {
-    return tb_motion_dot(d->axes[dof], d->forces[d->model->dofs[dof].body]);
+    return tb_motion_dot(d->axes[dof], forces[d->model->dofs[dof].body]);
 }
 
 #ifdef TB_DEVICE
-TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity,
-                                bool gyroscopic, tb_real *bias)
+/* Velocities and accelerations level by level, the bodies of a level and the motions dealt out; then
+ * forces, of all bodies at once, and their sums, two of their numbers a lane. */
+TB_STATIC void walk_trees(tb_dynamics *d, const bias_walk *walk, int32_t motions)
 {
-    tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
+    const int32_t bodies = m->number_of_bodies, dofs = m->number_of_dofs;
     for (int32_t level = 0; level < m->number_of_levels; level++) {
-        TB_EACH (b, m->number_of_bodies)
-            if (m->bodies[b].level == level && is_jointed(m, m->bodies[b].tree))
-                accelerate_body(d, b, u, gravity);
+        const int32_t *at = m->level_bodies + m->level_start[level];
+        const int32_t count = m->level_start[level + 1] - m->level_start[level];
+        TB_EACH (k, motions * count) {
+            const bias_walk one = motion_of_walk(walk, m, k >= count);
+            const int32_t b = at[k < count ? k : k - count];
+            const bool jointed = is_jointed(m, m->bodies[b].tree);
+            tb_motion v = tb_motion_zero(), a = v;
+            if (one.moves) v = velocity_of(d, b, one.u, one.kinematic, one.at_rest, one.velocities);
+            if (jointed) a = acceleration_of(d, b, &one);
+            if (one.moves) one.velocities[b] = v;
+            if (jointed) one.accelerations[b] = a;
+        }
         tb_team_sync();
     }
-    TB_EACH (t, m->number_of_trees) {
-        if (m->trees[t].single_free)
-            single_free_bias(d, &m->trees[t], u, gravity, gyroscopic, bias);
-        else
-            gather_forces(d, &m->trees[t]);
+    TB_EACH (k, motions * bodies) {
+        const bias_walk one = motion_of_walk(walk, m, k >= bodies);
+        const int32_t b = k < bodies ? k : k - bodies;
+        if (is_jointed(m, m->bodies[b].tree)) one.forces[b] = force_of(d, b, &one);
     }
     tb_team_sync();
-    TB_EACH (i, m->number_of_dofs)
-        if (is_jointed(m, m->dofs[i].tree)) bias[i] = dof_bias(d, i);
+    const int32_t of_tree = FORCE_NUMBERS / 2, pairs = of_tree * m->number_of_jointed_trees;
+    TB_EACH (k, motions * pairs) {
+        const bias_walk one = motion_of_walk(walk, m, k >= pairs);
+        const int32_t i = k < pairs ? k : k - pairs;
+        gather_forces(m, &m->trees[m->jointed_trees[i / of_tree]], one.forces, 2 * (i % of_tree),
+                      2);
+    }
+    TB_EACH (k, motions * m->number_of_trees) {
+        const bias_walk one = motion_of_walk(walk, m, k >= m->number_of_trees);
+        const tb_model_tree *tree = &m->trees[k < m->number_of_trees ? k : k - m->number_of_trees];
+        if (tree->single_free)
+            single_free_bias(d, tree, one.u, one.gravity, one.gyroscopic, one.bias);
+    }
+    tb_team_sync();
+    TB_EACH (k, motions * dofs) {
+        const bias_walk one = motion_of_walk(walk, m, k >= dofs);
+        const int32_t i = k < dofs ? k : k - dofs;
+        if (is_jointed(m, m->dofs[i].tree)) one.bias[i] = dof_bias(d, i, one.forces);
+    }
     tb_team_sync();
 }
 #else
+TB_STATIC void walk_tree(tb_dynamics *d, const tb_model_tree *tree, const bias_walk *w)
+{
+    const tb_model *m = d->model;
+    if (tree->single_free) {
+        single_free_bias(d, tree, w->u, w->gravity, w->gyroscopic, w->bias);
+        return;
+    }
+    for (int32_t b = tree->body; b < tree->body + tree->number_of_bodies; b++) {
+        w->accelerations[b] = acceleration_of(d, b, w);
+        w->forces[b] = force_of(d, b, w);
+    }
+    gather_forces(m, tree, w->forces, 0, FORCE_NUMBERS);
+    for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++)
+        w->bias[i] = dof_bias(d, i, w->forces);
+}
+
+/* Bodies that are fixed to the world have no velocity that anything reads. */
+TB_STATIC void walk_trees(tb_dynamics *d, const bias_walk *walk, int32_t motions)
+{
+    const tb_model *m = d->model;
+    for (int32_t k = 0; k < motions; k++) {
+        const bias_walk one = motion_of_walk(walk, m, k);
+        for (int32_t b = 1; one.moves && b < m->number_of_bodies; b++)
+            if (m->bodies[b].fixed_to != 0)
+                one.velocities[b] =
+                    velocity_of(d, b, one.u, one.kinematic, one.at_rest, one.velocities);
+        for (int32_t t = 0; t < m->number_of_trees; t++) walk_tree(d, &m->trees[t], &one);
+    }
+}
+#endif
+
 TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity,
                                 bool gyroscopic, tb_real *bias)
 {
     tb_dynamics *d = dynamics;
-    const tb_model *m = d->model;
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
-        const tb_model_tree *tree = &m->trees[t];
-        if (tree->single_free) {
-            single_free_bias(d, tree, u, gravity, gyroscopic, bias);
-            continue;
-        }
-        for (int32_t b = tree->body; b < tree->body + tree->number_of_bodies; b++)
-            accelerate_body(d, b, u, gravity);
-        gather_forces(d, tree);
-        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++)
-            bias[i] = dof_bias(d, i);
-    }
+    const bias_walk walk = {.u = u,
+                            .velocities = d->velocities,
+                            .accelerations = d->accelerations,
+                            .forces = d->forces,
+                            .bias = bias,
+                            .gravity = gravity,
+                            .gyroscopic = gyroscopic};
+    walk_trees(d, &walk, 1);
 }
-#endif
+
+TB_EXTERN void tb_dynamics_bias_of_two(tb_dynamics *dynamics, const tb_real *u,
+                                       const double *kinematic, tb_vec3 gravity,
+                                       tb_motion *velocities, tb_real *bias)
+{
+    tb_dynamics *d = dynamics;
+    const bias_walk walk = {.u = u,
+                            .velocities = velocities,
+                            .accelerations = d->accelerations,
+                            .forces = d->forces,
+                            .bias = bias,
+                            .kinematic = kinematic,
+                            .gravity = gravity,
+                            .moves = true};
+    walk_trees(d, &walk, 2);
+}
 
 /* ---- integration ---- */
 

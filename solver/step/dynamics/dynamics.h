@@ -24,9 +24,9 @@ typedef struct tb_dynamics {
     tb_motion *axes;
     tb_motion *velocities;    /* bodies, about O of the tree; kinematic bodies about their origin */
     tb_inertia *inertias;     /* bodies, about O; with the bodies that move with them */
-    tb_motion *accelerations; /* bodies, scratch of the bias */
-    tb_force *forces;         /* bodies, scratch of the bias */
-    tb_inertia *composites;   /* bodies, scratch of the mass matrix */
+    tb_motion *accelerations; /* bodies, of the last bias; twice where there are jointed trees */
+    tb_force *forces;         /* the same, scratch of the bias */
+    tb_inertia *composites;   /* bodies, scratch of the mass matrix, in the memory of `forces` */
     /* bodies, about O: added mass of implicit drag, in the mass matrix alone; NULL: none */
     const tb_inertia *drag;
     tb_real *mass;         /* rows along the chains; after tb_dynamics_factor: L, and D on (i, i) */
@@ -101,6 +101,14 @@ TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_m
 #define tb_dynamics_bias TB_SYMBOL(tb_dynamics_bias)
 TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity,
                                 bool gyroscopic, tb_real *bias);
+
+/* The biases of two motions, as of tb_dynamics_velocities and tb_dynamics_bias, in one walk over the
+ * trees. u, bias: 2 x dofs; velocities: 2 x bodies, a result. The second motion has bases at rest
+ * and no gravity. The accelerations of the first are in `dynamics` then, the velocities there stay. */
+#define tb_dynamics_bias_of_two TB_SYMBOL(tb_dynamics_bias_of_two)
+TB_EXTERN void tb_dynamics_bias_of_two(tb_dynamics *dynamics, const tb_real *u,
+                                       const double *kinematic, tb_vec3 gravity,
+                                       tb_motion *velocities, tb_real *bias);
 
 /* q <- q moved by velocity u for dt, joint by joint, quaternions by the exponential map. */
 #define tb_dynamics_integrate TB_SYMBOL(tb_dynamics_integrate)

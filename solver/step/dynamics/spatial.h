@@ -9,16 +9,23 @@
 
 #include "base/base.h"
 
-typedef struct tb_motion {
+/* A card reads and writes two numbers at once where their alignment allows it. */
+#ifdef TB_DEVICE
+#define TB_BY_PAIRS TB_ALIGNED(2 * sizeof(tb_real))
+#else
+#define TB_BY_PAIRS
+#endif
+
+typedef struct TB_BY_PAIRS tb_motion {
     tb_vec3 angular, linear;
 } tb_motion;
 
-typedef struct tb_force {
+typedef struct TB_BY_PAIRS tb_force {
     tb_vec3 moment, force;
 } tb_force;
 
 /* mass, first moment m c, and second moment about O */
-typedef struct tb_inertia {
+typedef struct TB_BY_PAIRS tb_inertia {
     tb_real mass;
     tb_vec3 first;
     tb_real xx, yy, zz, xy, xz, yz;

@@ -102,19 +102,18 @@ TB_STATIC void add_wrenches(tb_world *w)
 /* Coriolis terms at the mean velocity of the step, which makes the step second order in them. The
  * mean is predicted without contacts and limits, so its change D = du / 2 may be far from
  * what they leave of it: of the terms at u0 + D the part that is quadratic in D is left out,
- * which is of third order, and would push a chain at rest against a limit. bias: dofs, at u0; then
- * the mean's. */
+ * which is of third order, and would push a chain at rest against a limit. bias: 2 x dofs, first at u0;
+ * then the mean's. */
 TB_STATIC tb_status mean_bias(tb_world *w, tb_real *bias)
 {
     const tb_model *m = w->model;
     tb_dynamics *d = &w->dynamics;
     const int32_t dofs = m->number_of_dofs;
-    const size_t kinematic = (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
-    tb_real *change = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    tb_real *mean = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    tb_real *of_change = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    double *at_rest = TB_ARENA_ZEROED(w->arena, double, kinematic);
-    if (!change || !mean || !of_change || !at_rest) return TB_RESOURCE_EXHAUSTED;
+    tb_real *mean = TB_ARENA_ARRAY(w->arena, tb_real, 2 * dofs);
+    tb_motion *velocities = TB_ARENA_ARRAY(w->arena, tb_motion, 2 * m->number_of_bodies);
+    if (!mean || !velocities) return TB_RESOURCE_EXHAUSTED;
+    tb_real *change = mean + dofs;
+    const tb_real *of_change = bias + dofs;
     TB_EACH (i, dofs) mean[i] = w->force[i] - bias[i];
     tb_team_sync();
     tb_dynamics_solve(d, mean);
@@ -132,12 +131,8 @@ TB_STATIC tb_status mean_bias(tb_world *w, tb_real *bias)
         mean[i] = w->u[i] + change[i];
     }
     tb_team_sync();
-    tb_dynamics_velocities(d, mean, w->kinematic);
-    tb_dynamics_bias(d, mean, tb_v3_load(m->gravity), false, bias);
-    tb_tendons_gain(w);
-    tb_dynamics_velocities(d, change, at_rest);
-    tb_dynamics_bias(d, change, tb_v3(0, 0, 0), false, of_change);
-    tb_dynamics_velocities(d, w->u, w->kinematic);
+    tb_dynamics_bias_of_two(d, mean, w->kinematic, tb_v3_load(m->gravity), velocities, bias);
+    tb_tendons_gain(w, velocities);
     TB_EACH (i, dofs) bias[i] -= of_change[i];
     tb_team_sync();
     return TB_OK;
@@ -149,10 +144,10 @@ TB_STATIC tb_status jointed_velocity(tb_world *w)
     const tb_model *m = w->model;
     tb_dynamics *d = &w->dynamics;
     const int32_t dofs = m->number_of_dofs;
-    tb_real *bias = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    tb_real *bias = TB_ARENA_ARRAY(w->arena, tb_real, 2 * dofs);
     if (!bias) return TB_RESOURCE_EXHAUSTED;
     tb_dynamics_bias(d, w->u, tb_v3_load(m->gravity), false, bias);
-    tb_tendons_gain(w);
+    tb_tendons_gain(w, d->velocities);
     tb_team_sync();
     if (mean_bias(w, bias) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (i, dofs) w->u_free[i] = w->dt * (w->force[i] - bias[i]);
@@ -174,7 +169,7 @@ TB_STATIC tb_status free_velocity(tb_world *w)
     const tb_model *m = w->model;
     if (m->number_of_jointed_trees > 0 && jointed_velocity(w) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
-    if (m->number_of_jointed_trees == 0) tb_tendons_gain(w);
+    if (m->number_of_jointed_trees == 0) tb_tendons_gain(w, w->dynamics.velocities);
     TB_EACH (t, m->number_of_trees)
         if (m->trees[t].single_free) single_free_velocity(w, &m->trees[t]);
     tb_team_sync();

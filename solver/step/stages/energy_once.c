@@ -409,7 +409,7 @@ TB_CALLED double armature_error(const tb_world *w, int32_t tendon, double speed,
                                 double turn)
 {
     const double dt = w->dt, first = w->tendon_gains[tendon];
-    const double last = tb_tendon_gain(w, tendon);
+    const double last = tb_tendon_gain(w, tendon, w->dynamics.velocities);
     const double growth = dt * fmax(fabs(first), fabs(last));
     return w->model->tendons[tendon].armature *
            (dt * fabs(last * speed - first * mean) + growth * growth +

@@ -627,12 +627,12 @@ TB_EXTERN tb_transmission tb_tendon_transmission(const tb_world *world, int32_t 
 TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
                                     double *coefficients);
 /* d^2 length / dt^2 (m/s^2) of a spatial tendon of sites alone while no dof's velocity changes, at
- * the velocities in `dynamics` and the results of the last tb_dynamics_bias. */
+ * these velocities of the bodies and the accelerations of the last bias in `dynamics`. */
 #define tb_tendon_gain TB_SYMBOL(tb_tendon_gain)
-TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon);
-/* Sets world->tendon_gains for tendons with armature. */
+TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon, const tb_motion *velocities);
+/* Sets world->tendon_gains for tendons with armature, in the same way. */
 #define tb_tendons_gain TB_SYMBOL(tb_tendons_gain)
-TB_EXTERN void tb_tendons_gain(const tb_world *world);
+TB_EXTERN void tb_tendons_gain(const tb_world *world, const tb_motion *velocities);
 /* Length of a fixed tendon at coordinates q. */
 #define tb_tendon_fixed_length TB_SYMBOL(tb_tendon_fixed_length)
 TB_EXTERN tb_real tb_tendon_fixed_length(const tb_model *model, int32_t tendon, const tb_real *q);

@@ -70,10 +70,10 @@ TB_STATIC tb_real prescribed_speed(const tb_world *w, const tb_model_tendon *t)
     }
 }
 
-/* Velocity and acceleration of a body's point by those in `dynamics`: the accelerations of the
- * last bias, at constant dof velocities while the base accelerates upward. */
-TB_STATIC void move_point(const tb_world *w, int32_t body, tb_vec3 point, tb_vec3 *velocity,
-                          tb_vec3 *acceleration)
+/* Velocity and acceleration of a body's point by the bodies' velocities and the accelerations in
+ * `dynamics`: of the last bias, at constant dof velocities while the base accelerates upward. */
+TB_STATIC void move_point(const tb_world *w, int32_t body, const tb_motion *velocities,
+                          tb_vec3 point, tb_vec3 *velocity, tb_vec3 *acceleration)
 {
     const tb_model *m = w->model;
     const tb_dynamics *d = &w->dynamics;
@@ -83,9 +83,9 @@ TB_STATIC void move_point(const tb_world *w, int32_t body, tb_vec3 point, tb_vec
     if (tree < 0) {
         const int32_t base = m->bodies[body].fixed_to;
         about = d->poses[base].position;
-        if (m->bodies[base].kinematic >= 0) v = d->velocities[base];
+        if (m->bodies[base].kinematic >= 0) v = velocities[base];
     } else {
-        v = d->velocities[body];
+        v = velocities[body];
         about = d->references[tree];
         if (!m->trees[tree].single_free) {
             a = d->accelerations[body];
@@ -101,7 +101,7 @@ TB_STATIC void move_point(const tb_world *w, int32_t body, tb_vec3 point, tb_vec
     *acceleration = tb_v3_add(tb_motion_at(a, r), tb_v3_cross(v.angular, turning));
 }
 
-TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon)
+TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon, const tb_motion *velocities)
 {
     const tb_world *w = world;
     const tb_model_tendon *t = &w->model->tendons[tendon];
@@ -113,7 +113,8 @@ TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon)
         if (run.pieces == 0) return gain;
         const tb_tendon_piece *p = &run.piece[0];
         tb_vec3 v[2], a[2];
-        for (int e = 0; e < 2; e++) move_point(w, p->bodies[e], p->ends[e], &v[e], &a[e]);
+        for (int e = 0; e < 2; e++)
+            move_point(w, p->bodies[e], velocities, p->ends[e], &v[e], &a[e]);
         const tb_vec3 apart = tb_v3_sub(p->ends[1], p->ends[0]), speed = tb_v3_sub(v[1], v[0]);
         const tb_real length = tb_v3_length(apart);
         if (!(length > TB_TENDON_LEAST) || p->bodies[0] == p->bodies[1]) continue;
@@ -124,13 +125,13 @@ TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon)
     }
 }
 
-TB_EXTERN void tb_tendons_gain(const tb_world *world)
+TB_EXTERN void tb_tendons_gain(const tb_world *world, const tb_motion *velocities)
 {
     const tb_model *m = world->model;
     if (m->number_of_tendon_points == 0) return;
     TB_EACH (i, m->number_of_tendons)
         if (m->tendons[i].number_of_points > 0 && m->tendons[i].armature > 0)
-            world->tendon_gains[i] = tb_tendon_gain(world, i);
+            world->tendon_gains[i] = tb_tendon_gain(world, i, velocities);
     tb_team_sync();
 }
 

@@ -44,6 +44,17 @@ START_TEST(bodies_are_numbered_depth_first)
     }
     static const int dof_parents[6] = {-1, 0, 0, 2, 3, -1};
     for (int i = 0; i < 6; i++) ck_assert_int_eq(model->dofs[i].parent, dof_parents[i]);
+    /* bodies by level: the world; a, b; c, e, d; f. dofs by depth: ja, jd; jf, then je's */
+    static const int level_bodies[7] = {0, 1, 5, 2, 4, 6, 3}, level_start[5] = {0, 1, 3, 6, 7};
+    static const int depth_dofs[6] = {0, 5, 1, 2, 3, 4}, depth_start[5] = {0, 2, 4, 5, 6};
+    ck_assert_int_eq(model->number_of_levels, 4);
+    ck_assert_int_eq(model->longest_chain, 4);
+    for (int i = 0; i < 7; i++) ck_assert_int_eq(model->level_bodies[i], level_bodies[i]);
+    for (int i = 0; i < 6; i++) ck_assert_int_eq(model->depth_dofs[i], depth_dofs[i]);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(model->level_start[i], level_start[i]);
+        ck_assert_int_eq(model->depth_start[i], depth_start[i]);
+    }
     ck_assert_int_eq(model->number_of_trees, 2);
     ck_assert_int_eq(model->trees[0].number_of_bodies, 4);
     ck_assert_int_eq(model->trees[0].number_of_dofs, 5);

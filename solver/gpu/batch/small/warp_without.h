@@ -18,9 +18,9 @@ TB_STATIC inline void tb_tendons_place(const tb_world *world)
     (void)world;
 }
 
-TB_STATIC inline void tb_tendons_gain(const tb_world *world)
+TB_STATIC inline void tb_tendons_gain(const tb_world *world, const tb_motion *velocities)
 {
-    (void)world;
+    (void)world, (void)velocities;
 }
 
 TB_STATIC inline tb_transmission tb_tendon_transmission(const tb_world *world, int32_t tendon)
