@@ -347,8 +347,8 @@ typedef struct waiting_rows {
 } waiting_rows;
 
 /* Place of a run of dofs among the dofs of a block; -1: some are not there. */
-TB_STATIC int32_t place_of_run(const tb_problem *problem, const tb_segment *run,
-                               const tb_block *block)
+TB_STATIC int32_t place_of_dofs(const tb_problem *problem, const tb_segment *run,
+                                const tb_block *block)
 {
     const tb_segment *on = problem->segments + block->segment;
     int32_t place = 0;
@@ -364,7 +364,7 @@ TB_STATIC bool moves_among(const tb_problem *problem, const tb_block *few, const
 {
     const tb_segment *runs = problem->segments + few->segment;
     for (int32_t p = 0; p < few->segments; p++)
-        if (place_of_run(problem, &runs[p], many) < 0) return false;
+        if (place_of_dofs(problem, &runs[p], many) < 0) return false;
     return true;
 }
 
@@ -376,7 +376,7 @@ TB_STATIC void pad_row(const tb_problem *problem, const tb_block *from, const tb
     const tb_real *y = problem->values + from->value;
     for (int32_t j = 0; j < on->width; j++) padded[j] = 0;
     for (int32_t p = 0; p < from->segments; p++) {
-        tb_real *to = padded + place_of_run(problem, &runs[p], on);
+        tb_real *to = padded + place_of_dofs(problem, &runs[p], on);
         for (int32_t j = 0; j < runs[p].count; j++) *to++ = *y++;
     }
 }
