@@ -34,19 +34,29 @@ TB_STATIC bool may_pause(const tb_gpu_launch *launch, size_t used)
            SAVED_STEP_BYTES + used + SOLVE_BYTES + PAUSE_BYTES <= launch->arena_size;
 }
 
+/* The stage of a world, the same for all lanes. */
+TB_STATIC int32_t stage_of(const saved_step *saved)
+{
+    int32_t stage = 0;
+    if (TB_LEADER) stage = __ldcg(&saved->stage);
+    tb_team_share(&stage, sizeof stage);
+    return stage;
+}
+
 TB_STATIC void solve_wide(const tb_gpu_launch *launch, int32_t slot)
 {
     saved_step *saved = saved_step_of(launch, slot);
     shared_step *shared = shared_step_of_team();
     size_t bytes;
-    wide_memory *memory = (wide_memory *)tb_team_fast(&bytes);
+    wide_solve *solve = (wide_solve *)tb_team_fast(&bytes);
     TB_STAGES_BEGIN();
-    const bool resumes = is_before_part(saved, STAGE_PAUSED);
-    if (!resumes && !is_before_part(saved, TB_GPU_KERNEL_SOLVE)) return;
+    const int32_t stage = stage_of(saved);
+    const bool resumes = stage == (int32_t)STAGE_PAUSED;
+    if (!resumes && stage != (int32_t)TB_GPU_KERNEL_SOLVE) return;
     load_step(launch, saved, shared);
     const bool pauses = may_pause(launch, shared->workspace.arena.used);
     const wide_slice slice = {pause_of(launch, saved), resumes, pauses ? (int32_t)WIDE_SLICE : 0};
-    const wide_outcome outcome = wide_step_solve(&shared->stepping, memory, &slice);
+    const wide_outcome outcome = wide_step_solve(&shared->stepping, solve, &slice);
     TB_STAGE_DONE(TB_STAGE_SOLVE);
     if (outcome == WIDE_LEFT && !resumes) return; /* the saved step is as it was */
     save_step(saved, shared);
@@ -68,7 +78,7 @@ STEP_KERNEL(WIDE_AT_ONCE)
 
 extern "C" cudaError_t KERNEL_SYMBOL(KERNEL_START)(const tb_gpu_launch *launch, cudaStream_t stream)
 {
-    const size_t bytes = shared_bytes_of_team(sizeof(wide_memory));
+    const size_t bytes = shared_bytes_of_team(sizeof(wide_solve));
     step_kernel<<<(unsigned)launch->slots, dim3(TB_GPU_BLOCK_THREADS, 1), bytes, stream>>>(*launch);
     return cudaGetLastError();
 }

@@ -21,7 +21,7 @@ typedef struct play {
     int32_t slice, pauses; // of a wide world's solve
 } play;
 
-static wide_memory shared;
+static wide_solve shared;
 static wide_pause paused;
 
 // In slices, as where launches overlap.

@@ -8,7 +8,7 @@
 
 enum { WARP_TREES = 6, WARP_TREE = 6, WARP_DOFS = 36, WARP_COLUMNS = WARP_TREES * WARP_TREE };
 
-typedef wide_memory warp_problem;
+typedef wide_solve warp_problem;
 enum { WARP_BYTES = sizeof(warp_problem) };
 
 typedef double warp_impulse; /* of the last step or the answer, N s */
@@ -22,15 +22,15 @@ typedef struct warp_own {
 } warp_own;
 
 /* Shared memory that is free until blocks are written. */
-TB_FN unsigned char *warp_free_memory(warp_problem *m, size_t *bytes)
+TB_FN unsigned char *warp_free_memory(warp_problem *p, size_t *bytes)
 {
-    *bytes = sizeof *m;
-    return (unsigned char *)m;
+    *bytes = sizeof *p;
+    return (unsigned char *)p;
 }
 
-TB_FN const double *warp_whitened(const warp_problem *m)
+TB_FN const double *warp_whitened(const warp_problem *p)
 {
-    return m->s;
+    return p->memory.s;
 }
 
 /* The groups that a tree's columns lie in, as bits. */
@@ -41,20 +41,22 @@ TB_FN uint32_t warp_groups_of(warp_tree_place tree)
     return ((2u << last / WIDE_GROUP) - 1) & ~((1u << tree.column / WIDE_GROUP) - 1);
 }
 
-TB_TEAM_FN void warp_clear_block(warp_problem *m)
+TB_TEAM_FN void warp_clear_block(warp_problem *p)
 {
+    wide_memory *m = &p->memory;
     const int32_t item = tb_team_lane();
     const uint32_t columns = m->columns[item];
     const warp_quad zero = {{0, 0, 0, 0}};
     TB_ROLLED
-    for (int32_t q = wide_quad(columns, 0); q < wide_quad(columns, m->rows[item]); q++)
+    for (int32_t q = wide_quad(columns, 0); q < wide_quad(columns, wide_rows(columns)); q++)
         m->quads[q] = zero;
 }
 
 /* Room for the lane's block, whose sides belong to these trees. False: there is none for all. */
-TB_TEAM_FN bool warp_open_block(warp_problem *m, bool is, int32_t count,
+TB_TEAM_FN bool warp_open_block(warp_problem *p, bool is, int32_t count,
                                 const warp_tree_place trees[2], warp_rows *rows)
 {
+    wide_memory *m = &p->memory;
     const int32_t item = tb_team_lane();
     const uint32_t groups = is ? warp_groups_of(trees[0]) | warp_groups_of(trees[1]) : 0;
     const int32_t own = is ? count : 0, wide = tb_count_bits(groups);
@@ -68,11 +70,11 @@ TB_TEAM_FN bool warp_open_block(warp_problem *m, bool is, int32_t count,
     }
     if (all_rows > (int32_t)WIDE_MOST_ROWS || all_quads > (int32_t)WIDE_MOST_QUADS) return false;
     if (!is) return true;
-    const uint32_t columns = (uint32_t)quad | groups << 16;
+    const uint32_t columns = wide_columns(quad, row, own, groups);
     m->columns[item] = columns;
-    m->row[item] = (uint8_t)row;
-    m->rows[item] = (uint8_t)own;
-    warp_clear_block(m);
+    for (int32_t r = 0; r < 3; r++)
+        if (r < own) m->row_columns[row + r] = wide_columns(quad + r * wide, row + r, 1, groups);
+    warp_clear_block(p);
     rows->y = m->quads[quad].v;
     rows->stride = WIDE_GROUP * wide;
     for (int side = 0; side < 2; side++) {
@@ -86,9 +88,10 @@ TB_TEAM_FN bool warp_open_block(warp_problem *m, bool is, int32_t count,
 }
 
 /* The proximal weight. Returns whether anything moves along the first row (contact_rows.c). */
-TB_TEAM_FN bool warp_weigh(warp_problem *m, const warp_own *b)
+TB_TEAM_FN bool warp_weigh(warp_problem *p, const warp_own *b)
 {
-    const int32_t item = tb_team_lane(), rows = m->rows[item];
+    wide_memory *m = &p->memory;
+    const int32_t item = tb_team_lane(), rows = wide_rows(m->columns[item]);
     const int32_t stride = tb_count_bits(wide_groups(m->columns[item]));
     const warp_quad *y = m->quads + wide_quad(m->columns[item], 0);
     tb_real first = 0, others = 0;
@@ -107,12 +110,13 @@ TB_TEAM_FN bool warp_weigh(warp_problem *m, const warp_own *b)
 }
 
 /* Publishes the values of the lane's block that the other lanes read. */
-TB_TEAM_FN void warp_share_block(warp_problem *m, const warp_own *b)
+TB_TEAM_FN void warp_share_block(warp_problem *p, const warp_own *b)
 {
-    const int32_t item = tb_team_lane(), row = m->row[item], rows = m->rows[item];
-    m->mu[item] = b->mu;
+    wide_memory *m = &p->memory;
+    const int32_t item = tb_team_lane();
+    const int32_t row = wide_row(m->columns[item]), rows = wide_rows(m->columns[item]);
     m->lower[item] = b->lower;
-    m->upper[item] = b->upper;
+    m->bound[item] = rows > 1 ? b->mu : b->upper;
     for (int r = 0; r < 3; r++) {
         if (r >= rows) continue;
         m->lambda[row + r] = b->lambda[r];
@@ -123,33 +127,34 @@ TB_TEAM_FN void warp_share_block(warp_problem *m, const warp_own *b)
 
 /* Solves for the blocks of all lanes; false: it has not come to the tolerance. x: velocities of the lane's
  * block. */
-TB_STATIC bool warp_solve_blocks(warp_problem *m, int32_t items, int32_t columns, double tolerance,
+TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns, double tolerance,
                                  warp_own *b, double x[3], warp_effort *effort)
 {
+    wide_memory *m = wide_memory_of(p);
     const int32_t lane = tb_team_lane();
     double own = 0;
     int32_t rows;
     for (int r = 0; r < 3; r++) own += (double)b->c[r] * (double)b->c[r];
     const double c2 = tb_team_total(own);
-    (void)tb_team_before(b->is ? m->rows[lane] : 0, &rows);
-    wide_solve s = {.problem = NULL,
-                    .m = m,
-                    .items = items,
-                    .rows = rows,
-                    .dofs = columns,
-                    .has_fine = true,
-                    .tolerance = tolerance,
-                    .inverse_norm = c2 > 0 ? 1 / sqrt(c2) : 1,
-                    .most = INT32_MAX};
+    (void)tb_team_before(b->is ? wide_rows(m->columns[lane]) : 0, &rows);
+    if (TB_LEADER) {
+        p->items = items;
+        p->rows = rows;
+        p->dofs = columns;
+        p->has_fine = true;
+        p->tolerance = tolerance;
+        p->inverse_norm = c2 > 0 ? 1 / sqrt(c2) : 1;
+    }
     TB_EACH (column, WARP_COLUMNS) m->s[column] = 0;
     tb_team_sync();
-    wide_begin(&s, false);
-    const bool solved = wide_iterate(&s) == WIDE_REACHED;
-    *effort = TB_VALUE(warp_effort){s.now.residual, s.now.steps, s.now.sweeps};
+    wide_progress now = {0};
+    wide_begin(p, &now, false);
+    const bool solved = wide_iterate(p, &now, INT32_MAX) == WIDE_REACHED;
+    *effort = TB_VALUE(warp_effort){now.residual, now.steps, now.sweeps};
     if (!b->is || !solved) return solved;
     wide_own o = wide_item_of(m, lane);
     wide_take_rows(&o, m->answer, o.lambda);
-    wide_find_velocities(&s, lane, &o);
+    wide_take_rows(&o, m->x, o.x);
     for (int r = 0; r < 3; r++) {
         b->lambda[r] = o.lambda[r];
         x[r] = o.x[r];

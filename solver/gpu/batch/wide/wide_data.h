@@ -21,48 +21,75 @@ enum {
     WIDE_MOST_ITEMS = WARP_ITEMS,
     WIDE_MOST_ROWS = 3 * WARP_ITEMS,
     WIDE_MOST_QUADS = 288, /* 24 contacts between bodies without a common group */
-    WIDE_SLOPES_OF_ROW = 3,
 #else
     WIDE_MOST_ITEMS = 80,
     WIDE_MOST_ROWS = 112,
     WIDE_MOST_QUADS = 320,
-    WIDE_SLOPES_OF_ROW = 4,
 #endif
     WIDE_LANES = 32, /* of a world, which hold the first rows of the system */
     WIDE_GROUP = 4,  /* dofs */
     WIDE_GROUPS = WIDE_MOST_DOFS / WIDE_GROUP,
     WIDE_ROWS = 4, /* of an item */
+    /* the bits of a word of `columns`: first quad, row, number of rows, groups as bits */
+    WIDE_QUAD_BITS = 9,
+    WIDE_ROW_BITS = 7,
+    WIDE_ROWS_AT = WIDE_QUAD_BITS + WIDE_ROW_BITS,
+    WIDE_GROUPS_AT = WIDE_ROWS_AT + 3,
     WIDE_SLOPES = WIDE_ROWS * WIDE_ROWS
 };
 
+#ifndef TB_UNIT_PILE
+/* What a problem is copied to on its way to the rows of Y. */
+typedef struct wide_loading {
+    tb_real values[WIDE_MOST_QUADS * WIDE_GROUP];
+    /* of a block: first of its values, from bit 12 on their number in a row, and from bit 18 on its
+     * first row; its first run, and from bit 16 on the number of runs */
+    uint32_t value[WIDE_MOST_ROWS], segment[WIDE_MOST_ROWS];
+    uint8_t block_of[WIDE_MOST_ROWS]; /* of a row */
+} wide_loading;
+#endif
+
 /* In shared memory. */
 typedef struct TB_ALIGNED(16) wide_memory {
-    warp_quad quads[WIDE_MOST_QUADS];                 /* Y, the rows of an item in a row */
-    warp_quad right[WIDE_GROUPS];                     /* ds, the solution of the system */
-    warp_quad pivots[2][WIDE_GROUPS + 1];             /* rows of the elimination, in turns */
-    double s[WIDE_MOST_DOFS];                         /* Y' lambda */
-    double lambda[WIDE_MOST_ROWS], x[WIDE_MOST_ROWS]; /* impulses of the iterate; its velocities */
-    double p[WIDE_MOST_ROWS];                         /* impulses that the proximal term pulls to */
+    warp_quad quads[WIDE_MOST_QUADS]; /* Y, the rows of an item in a row */
     union {
-        double answer[WIDE_MOST_ROWS]; /* the iterate in its laws' sets, which is judged */
+#ifndef TB_UNIT_PILE
+        wide_loading loading;
+#endif
         struct {
-            tb_real step[WIDE_MOST_ROWS];   /* Newton's, of the impulses */
-            tb_real change[WIDE_MOST_ROWS]; /* of the velocities by the step */
+            warp_quad pivots[2][WIDE_GROUPS + 1]; /* rows of the elimination, in turns */
+            double s[WIDE_MOST_DOFS];             /* Y' lambda */
+            double lambda[WIDE_MOST_ROWS];        /* impulses of the iterate */
+            double x[WIDE_MOST_ROWS];             /* velocities that wide_find_velocities found */
+            double p[WIDE_MOST_ROWS];             /* impulses that the proximal term pulls to */
+            union {
+                double answer[WIDE_MOST_ROWS]; /* the iterate in its laws' sets, which is judged */
+                struct {
+                    tb_real step[WIDE_MOST_ROWS];   /* Newton's, of the impulses */
+                    tb_real change[WIDE_MOST_ROWS]; /* of the velocities by the step */
+                };
+            };
+#ifndef TB_UNIT_PILE
+            tb_real lack[WIDE_MOST_ROWS]; /* prox_C(p - xi / w) - lambda, of contacts with spin */
+#endif
+            union {
+                warp_quad k[WIDE_MOST_ROWS];     /* see wide_slope */
+                warp_quad rates[WIDE_MOST_ROWS]; /* see wide_prepare_sweeps */
+#ifdef TB_UNIT_PILE
+                tb_real lack[WIDE_MOST_ROWS]; /* unused: no contact of a pile has spin */
+#endif
+            };
         };
     };
-    tb_real lack[WIDE_MOST_ROWS]; /* prox_C(p - xi / w) - lambda */
-    /* K, the numbers of an item row by row; in sweeps see wide_prepare_sweeps */
-    tb_real k[WIDE_MOST_ROWS * WIDE_SLOPES_OF_ROW];
     tb_real c[WIDE_MOST_ROWS], compliance[WIDE_MOST_ROWS];
-    tb_real weight[WIDE_MOST_ITEMS]; /* mean of G's diagonal */
-    tb_real mu[WIDE_MOST_ITEMS];
-    tb_real lower[WIDE_MOST_ITEMS], upper[WIDE_MOST_ITEMS]; /* of the first row */
-    uint32_t columns[WIDE_MOST_ITEMS]; /* first quad, and from bit 16 on the groups as bits */
-    uint8_t row[WIDE_MOST_ITEMS], rows[WIDE_MOST_ITEMS];
+    tb_real weight[WIDE_MOST_ITEMS];      /* mean of G's diagonal */
+    tb_real lower[WIDE_MOST_ITEMS];       /* of the first row */
+    tb_real bound[WIDE_MOST_ITEMS];       /* mu of several rows, the upper bound of one */
+    uint32_t columns[WIDE_MOST_ITEMS];    /* see wide_columns */
+    uint32_t row_columns[WIDE_MOST_ROWS]; /* the same of each row alone, as of an item */
+    uint8_t active[WIDE_MOST_ITEMS];      /* its K or its lack counts in the system */
 #ifdef TB_UNIT_PILE
     uint32_t items_of[WIDE_GROUPS]; /* with dofs of a group, as bits */
-#else
-    uint8_t block_of[WIDE_MOST_ROWS], item_of[WIDE_MOST_ROWS];
 #endif
 } wide_memory;
 
@@ -75,15 +102,16 @@ typedef struct wide_progress {
     int32_t limit; /* of the steps, until the solve begins anew or is given up */
 } wide_progress;
 
+/* A solve, in shared memory: its lanes' stacks have no room in the first cache. */
 typedef struct wide_solve {
-    const tb_problem *problem;
-    wide_memory *m;
-    int32_t items, rows, dofs;
-    bool has_fine; /* answers keep the rounding of their impulses */
+    wide_memory memory;
+#ifndef TB_UNIT_PILE
+    tb_problem problem;
+#endif
     double tolerance;
     double inverse_norm; /* of c */
-    int32_t most;        /* steps and sweeps, beyond which the solve pauses between two rounds */
-    wide_progress now;
+    int32_t items, rows, dofs;
+    bool has_fine; /* answers keep the rounding of their impulses */
 } wide_solve;
 
 #ifdef __CUDACC__
@@ -102,23 +130,49 @@ typedef struct wide_solve {
 #define WIDE_IS_SHARED(pointer) ((void)0)
 #endif
 
-TB_FN wide_memory *wide_memory_of(const wide_solve *w)
+TB_FN wide_memory *wide_memory_of(wide_solve *w)
 {
-    WIDE_IS_SHARED(w->m);
-    return w->m;
+    WIDE_IS_SHARED(w);
+    return &w->memory;
+}
+
+/* ds, the solution of the system. It lies where an even pivot's row was, because the last pivot is
+ * odd. */
+TB_FN warp_quad *wide_right(wide_memory *m)
+{
+    return m->pivots[0];
 }
 
 /* ---- items ---- */
 
+/* Where an item's numbers are, as one word. */
+TB_FN uint32_t wide_columns(int32_t quad, int32_t row, int32_t rows, uint32_t groups)
+{
+    return (uint32_t)quad | (uint32_t)row << WIDE_QUAD_BITS | (uint32_t)rows << WIDE_ROWS_AT |
+           groups << WIDE_GROUPS_AT;
+}
+
 TB_FN uint32_t wide_groups(uint32_t columns)
 {
-    return columns >> 16;
+    return columns >> WIDE_GROUPS_AT;
+}
+
+/* The first row of an item, and the number of its rows. */
+TB_FN int32_t wide_row(uint32_t columns)
+{
+    return (int32_t)(columns >> WIDE_QUAD_BITS & ((1u << WIDE_ROW_BITS) - 1));
+}
+
+TB_FN int32_t wide_rows(uint32_t columns)
+{
+    return (int32_t)(columns >> WIDE_ROWS_AT & 7);
 }
 
 /* The first quad of row `r` of an item. */
 TB_FN int32_t wide_quad(uint32_t columns, int32_t r)
 {
-    return (int32_t)(columns & 0xffff) + r * tb_count_bits(wide_groups(columns));
+    return (int32_t)(columns & ((1u << WIDE_QUAD_BITS) - 1)) +
+           r * tb_count_bits(wide_groups(columns));
 }
 
 /* The place of a group among those of an item. */
@@ -132,18 +186,37 @@ TB_FN bool wide_has_group(uint32_t columns, int32_t group)
     return (wide_groups(columns) >> group & 1) != 0;
 }
 
-/* The number of row `r` of an item that belongs to a dof, 0: none does. */
-TB_FN tb_real wide_value(const wide_memory *m, uint32_t columns, int32_t r, int32_t dof)
+/* The number of an item's first row that belongs to a dof whose group the item has. */
+TB_FN const tb_real *wide_value_at(const wide_memory *m, uint32_t columns, int32_t dof)
 {
-    const int32_t group = dof / WIDE_GROUP;
-    if (!wide_has_group(columns, group)) return 0;
-    return m->quads[wide_quad(columns, r) + wide_place(columns, group)].v[dof % WIDE_GROUP];
+    return m->quads[wide_quad(columns, 0) + wide_place(columns, dof / WIDE_GROUP)].v +
+           dof % WIDE_GROUP;
 }
 
-/* K of an item: rows x rows numbers, no more than WIDE_SLOPES_OF_ROW for each of its rows. */
-TB_FN tb_real *wide_slope(wide_memory *m, int32_t item)
+/* The number of the item's first row that belongs to a dof, 0: none does. */
+TB_FN tb_real wide_value(const wide_memory *m, uint32_t columns, int32_t dof)
 {
-    return m->k + WIDE_SLOPES_OF_ROW * m->row[item];
+    return wide_has_group(columns, dof / WIDE_GROUP) ? *wide_value_at(m, columns, dof) : TB_R(0);
+}
+
+/* The numbers of n rows of an item that belong to a dof; rows that it has not are zero. */
+TB_FN warp_quad wide_values(const wide_memory *m, uint32_t columns, int32_t n, int32_t dof)
+{
+    warp_quad y = {{0, 0, 0, 0}};
+    if (!wide_has_group(columns, dof / WIDE_GROUP)) return y;
+    const tb_real *at = wide_value_at(m, columns, dof);
+    const int32_t stride = WIDE_GROUP * tb_count_bits(wide_groups(columns));
+    y.v[0] = at[0];
+    if (n > 1) y.v[1] = at[stride];
+    if (n > 2) y.v[2] = at[2 * stride];
+    if (n > 3) y.v[3] = at[3 * stride];
+    return y;
+}
+
+/* K of an item, row by row, and in the last place the lack of the row where K needs no more than three. */
+TB_FN warp_quad *wide_slope(wide_memory *m, uint32_t columns)
+{
+    return m->k + wide_row(columns);
 }
 
 #ifndef TB_UNIT_PILE
@@ -169,11 +242,12 @@ TB_STATIC uint32_t wide_groups_of(const tb_problem *problem, const tb_block *blo
     return groups;
 }
 
-/* Whether the problem has a size and laws that this solve takes. */
-TB_STATIC bool wide_fits(const tb_problem *problem)
+/* Whether the problem, whose Y has `values` numbers, has a size and laws that this solve takes. */
+TB_STATIC bool wide_fits(const tb_problem *problem, int32_t values)
 {
     int32_t items = 0, quads = 0;
-    bool fits = problem->number_of_dofs <= WIDE_MOST_DOFS &&
+    bool fits = values <= WIDE_MOST_QUADS * WIDE_GROUP &&
+                problem->number_of_dofs <= WIDE_MOST_DOFS &&
                 problem->number_of_rows <= WIDE_MOST_ROWS &&
                 problem->number_of_blocks <= WIDE_MOST_ROWS && problem->values != NULL;
     TB_EACH (b, fits ? problem->number_of_blocks : 0) {
@@ -188,72 +262,75 @@ TB_STATIC bool wide_fits(const tb_problem *problem)
 }
 
 /* The items of a block, from `item` on, their quads from `quad` on. */
-TB_STATIC void wide_put_items(const wide_solve *w, const tb_block *block, int32_t b,
-                              uint32_t groups, int32_t item, int32_t quad)
+TB_STATIC void wide_put_items(wide_solve *w, const tb_block *block, int32_t b, uint32_t groups,
+                              int32_t item, int32_t quad)
 {
     wide_memory *m = wide_memory_of(w);
     const int32_t items = wide_items_of(block), rows = block->rows / items;
+    const int32_t width = tb_count_bits(groups);
     const bool is_free = block->law == TB_LAW_BILATERAL, is_box = block->law == TB_LAW_BOX;
+    m->loading.value[b] =
+        (uint32_t)block->value | (uint32_t)block->width << 12 | (uint32_t)block->row << 18;
+    m->loading.segment[b] = (uint32_t)block->segment | (uint32_t)block->segments << 16;
+    TB_ROLLED
+    for (int32_t r = 0; r < block->rows; r++) {
+        m->loading.block_of[block->row + r] = (uint8_t)b;
+        m->row_columns[block->row + r] = wide_columns(quad + r * width, block->row + r, 1, groups);
+    }
     TB_ROLLED
     for (int32_t i = 0; i < items; i++, item++) {
-        m->columns[item] = (uint32_t)quad | groups << 16;
-        m->row[item] = (uint8_t)(block->row + i * rows);
-        m->rows[item] = (uint8_t)rows;
-        m->mu[item] = rows > 1 ? block->mu : TB_R(0);
+        m->columns[item] =
+            wide_columns(quad + i * rows * width, block->row + i * rows, rows, groups);
         m->lower[item] = is_free ? -TB_REAL_MAX : is_box ? block->lower : TB_R(0);
-        m->upper[item] = is_box ? block->upper : TB_REAL_MAX;
-        TB_ROLLED
-        for (int32_t r = 0; r < rows; r++) {
-            m->block_of[block->row + i * rows + r] = (uint8_t)b;
-            m->item_of[block->row + i * rows + r] = (uint8_t)item;
-        }
-        quad += rows * tb_count_bits(groups);
+        m->bound[item] = rows > 1 ? block->mu : is_box ? block->upper : TB_REAL_MAX;
     }
 }
 
 /* One row of Y: zero, then its numbers run by run. */
-TB_STATIC void wide_put_row(const wide_solve *w, int32_t row)
+TB_STATIC void wide_put_row(wide_solve *w, int32_t row)
 {
     wide_memory *m = wide_memory_of(w);
-    const tb_block *block = &w->problem->blocks[m->block_of[row]];
-    const int32_t item = m->item_of[row];
-    const uint32_t columns = m->columns[item];
+    const int32_t block = m->loading.block_of[row];
+    const uint32_t columns = m->row_columns[row], value = m->loading.value[block];
+    const uint32_t segment = m->loading.segment[block];
     const warp_quad zero = {{0, 0, 0, 0}};
-    const tb_real *y = w->problem->values + block->value + (row - block->row) * block->width;
-    const tb_segment *run = w->problem->segments + block->segment;
-    warp_quad *to = m->quads + wide_quad(columns, row - m->row[item]);
+    const tb_segment *run = w->problem.segments + (segment & 0xffff);
+    const int32_t own = row - (int32_t)(value >> 18), width = (int32_t)(value >> 12 & 63);
+    const tb_real *y = m->loading.values + (value & 4095) + own * width;
+    warp_quad *to = m->quads + wide_quad(columns, 0);
     TB_ROLLED
     for (int32_t i = 0; i < tb_count_bits(wide_groups(columns)); i++) to[i] = zero;
     TB_ROLLED
-    for (int32_t k = 0; k < block->segments; k++) {
+    for (int32_t k = 0; k < (int32_t)(segment >> 16); k++) {
+        const tb_segment own_run = run[k];
         TB_UNROLLED
-        for (int32_t i = 0; i < run[k].count; i++) {
-            const int32_t dof = run[k].dof + i;
+        for (int32_t i = 0; i < own_run.count; i++) {
+            const int32_t dof = own_run.dof + i;
             to[wide_place(columns, dof / WIDE_GROUP)].v[dof % WIDE_GROUP] = y[i];
         }
-        y += run[k].count;
+        y += own_run.count;
     }
 }
 
 /* The mean of G's diagonal of an item. */
-TB_STATIC tb_real wide_weight_of(const wide_solve *w, int32_t item)
+TB_STATIC tb_real wide_weight_of(wide_solve *w, int32_t item)
 {
     const wide_memory *m = wide_memory_of(w);
-    const int32_t rows = m->rows[item], first = wide_quad(m->columns[item], 0);
+    const uint32_t columns = m->columns[item];
+    const int32_t rows = wide_rows(columns), first = wide_quad(columns, 0);
     tb_real sum = 0;
     TB_ROLLED
-    for (int32_t q = 0; q < rows * tb_count_bits(wide_groups(m->columns[item])); q++) {
+    for (int32_t q = 0; q < rows * tb_count_bits(wide_groups(columns)); q++) {
         const warp_quad y = m->quads[first + q];
         for (int i = 0; i < WIDE_GROUP; i++) sum += y.v[i] * y.v[i];
     }
     return sum / TB_R(rows);
 }
 
-/* The items and the start. */
-TB_STATIC void wide_load(wide_solve *w, const tb_real *lambda, const tb_real *fine)
+/* Items of all blocks. */
+TB_STATIC void wide_load_items(wide_solve *w)
 {
-    const tb_problem *problem = w->problem;
-    wide_memory *m = wide_memory_of(w);
+    const tb_problem *problem = &w->problem;
     int32_t items = 0, quads = 0;
     TB_ROLLED
     for (int32_t base = 0; base < problem->number_of_blocks; base += tb_team_lanes()) {
@@ -269,19 +346,37 @@ TB_STATIC void wide_load(wide_solve *w, const tb_real *lambda, const tb_real *fi
         quads += wider;
         if (is) wide_put_items(w, block, b, groups, item, quad);
     }
-    w->items = items;
-    w->rows = problem->number_of_rows;
-    w->dofs = problem->number_of_dofs;
-    tb_team_sync();
-    TB_EACH (r, w->rows) {
-        wide_put_row(w, r);
-        m->lambda[r] = tb_impulse_at(lambda, fine, r);
+    if (TB_LEADER) {
+        w->items = items;
+        w->rows = problem->number_of_rows;
+        w->dofs = problem->number_of_dofs;
+    }
+}
+
+/* The items, of which Y has `values` numbers, and the start. The numbers are copied first, all at
+ * once: lanes that read their rows from memory would wait for one number after another. */
+TB_STATIC void wide_load(wide_solve *w, int32_t values, const tb_real *lambda, const tb_real *fine)
+{
+    const tb_problem *problem = &w->problem;
+    wide_memory *m = wide_memory_of(w);
+    double c_squared = 0;
+    tb_team_copy(m->loading.values, problem->values, (size_t)values * sizeof(tb_real));
+    TB_EACH (r, problem->number_of_rows) {
         m->c[r] = problem->c[r];
         m->compliance[r] = problem->compliance ? problem->compliance[r] : TB_R(0);
     }
-    TB_EACH (dof, WIDE_MOST_DOFS) m->s[dof] = 0;
+    wide_load_items(w);
     tb_team_sync();
-    TB_EACH (i, items) m->weight[i] = wide_weight_of(w, i);
+    TB_EACH (r, w->rows) {
+        wide_put_row(w, r);
+        c_squared += (double)m->c[r] * (double)m->c[r];
+    }
+    c_squared = tb_team_total(c_squared);
+    if (TB_LEADER) w->inverse_norm = c_squared > 0 ? 1 / sqrt(c_squared) : 1;
+    tb_team_sync();
+    TB_EACH (r, w->rows) m->lambda[r] = tb_impulse_at(lambda, fine, r);
+    TB_EACH (dof, WIDE_MOST_DOFS) m->s[dof] = 0;
+    TB_EACH (i, w->items) m->weight[i] = wide_weight_of(w, i);
     tb_team_sync();
 }
 

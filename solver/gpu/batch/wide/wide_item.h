@@ -18,11 +18,14 @@ typedef struct wide_own {
 
 WIDE_FN wide_own wide_item_of(const wide_memory *m, int32_t item)
 {
-    return TB_VALUE(wide_own){.row = m->row[item],
-                              .rows = m->rows[item],
-                              .mu = m->mu[item],
+    const uint32_t columns = m->columns[item];
+    const int32_t rows = wide_rows(columns);
+    const tb_real bound = m->bound[item];
+    return TB_VALUE(wide_own){.row = wide_row(columns),
+                              .rows = rows,
+                              .mu = rows > 1 ? bound : TB_R(0),
                               .lower = (double)m->lower[item],
-                              .upper = (double)m->upper[item]};
+                              .upper = (double)(rows > 1 ? TB_REAL_MAX : bound)};
 }
 
 TB_FN tb_block wide_spin_law(const wide_own *o)
@@ -126,27 +129,25 @@ WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
 
 #ifdef TB_UNIT_PILE
 /* A dof of Y' lambda, summed over some of the items of its group. */
-TB_STATIC double wide_sum_dof(const wide_solve *w, const double *lambda, int32_t dof,
-                              uint32_t items)
+TB_STATIC double wide_sum_dof(wide_solve *w, const double *lambda, int32_t dof, uint32_t items)
 {
     const wide_memory *m = wide_memory_of(w);
-    const int32_t group = dof / WIDE_GROUP;
     double sum = 0;
     WIDE_IS_SHARED(lambda);
     TB_ROLLED
-    for (uint32_t left = m->items_of[group] & items; left != 0; left &= left - 1) {
-        const int32_t item = lowest_bit(left), row = m->row[item], rows = m->rows[item];
-        const uint32_t columns = m->columns[item];
-        const int32_t stride = tb_count_bits(wide_groups(columns));
-        const warp_quad *y = m->quads + wide_quad(columns, 0) + wide_place(columns, group);
+    for (uint32_t left = m->items_of[dof / WIDE_GROUP] & items; left != 0; left &= left - 1) {
+        const uint32_t columns = m->columns[lowest_bit(left)];
+        const int32_t row = wide_row(columns), rows = wide_rows(columns);
+        const int32_t stride = WIDE_GROUP * tb_count_bits(wide_groups(columns));
+        const tb_real *y = wide_value_at(m, columns, dof);
         for (int32_t r = 0; r < 3; r++)
-            if (r < rows) sum += lambda[row + r] * (double)y[r * stride].v[dof % WIDE_GROUP];
+            if (r < rows) sum += lambda[row + r] * (double)y[r * stride];
     }
     return sum;
 }
 
 /* s = Y' lambda: a lane sums a dof, and eight lanes each of the dofs from WIDE_LANES on. */
-TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
+TB_STATIC void wide_whiten(wide_solve *w, const double *lambda)
 {
     static const uint32_t EIGHTH = 0x01010101;
     wide_memory *m = wide_memory_of(w);
@@ -163,26 +164,21 @@ TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
     tb_team_sync();
 }
 #else
-/* A dof of Y' lambda, summed over every `stride`-th item from `first` on. */
-TB_STATIC double wide_sum_dof(const wide_solve *w, const double *lambda, int32_t dof, int32_t first,
+/* A dof of Y' lambda, summed over every `stride`-th row from `first` on. */
+TB_STATIC double wide_sum_dof(wide_solve *w, const double *lambda, int32_t dof, int32_t first,
                               int32_t stride)
 {
     const wide_memory *m = wide_memory_of(w);
     double sum = 0;
     WIDE_IS_SHARED(lambda);
     TB_UNROLLED
-    for (int32_t item = first; item < w->items; item += stride) {
-        const uint32_t columns = m->columns[item];
-        if (!wide_has_group(columns, dof / WIDE_GROUP)) continue;
-        const int32_t row = m->row[item], rows = m->rows[item];
-        for (int32_t r = 0; r < WIDE_ROWS; r++)
-            if (r < rows) sum += lambda[row + r] * (double)wide_value(m, columns, r, dof);
-    }
+    for (int32_t row = first; row < w->rows; row += stride)
+        sum += lambda[row] * (double)wide_value(m, m->row_columns[row], dof);
     return sum;
 }
 
-/* s = Y' lambda: a lane sums a dof over all items, and some lanes each of the dofs from WIDE_LANES on. */
-TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
+/* s = Y' lambda: a lane sums a dof over all rows, and some lanes each of the dofs from WIDE_LANES on. */
+TB_STATIC void wide_whiten(wide_solve *w, const double *lambda)
 {
     wide_memory *m = wide_memory_of(w);
     const int32_t lane = tb_team_lane();
@@ -199,30 +195,30 @@ TB_CALLED void wide_whiten(const wide_solve *w, const double *lambda)
 }
 #endif
 
-/* Velocities of an item from s. */
-TB_STATIC void wide_find_velocities(const wide_solve *w, int32_t item, wide_own *o)
+/* The velocity of a row from s, without c. */
+TB_STATIC double wide_row_times_s(const wide_memory *m, uint32_t columns)
 {
-    const wide_memory *m = wide_memory_of(w);
-    const uint32_t columns = m->columns[item];
-    const int32_t stride = tb_count_bits(wide_groups(columns));
     const warp_quad *y = m->quads + wide_quad(columns, 0);
-    double x[WIDE_ROWS] = {0, 0, 0, 0};
+    double x = 0;
     TB_ROLLED
     for (uint32_t left = wide_groups(columns); left != 0; left &= left - 1, y++) {
         const double *s = m->s + WIDE_GROUP * tb_count_bits((left & (0 - left)) - 1);
-        WIDE_FULL
-        for (int32_t r = 0; r < WIDE_ROWS; r++) {
-            if (r >= o->rows) continue;
-            for (int32_t i = 0; i < WIDE_GROUP; i++) x[r] += (double)y[r * stride].v[i] * s[i];
-        }
+        const warp_quad own = *y;
+        for (int32_t i = 0; i < WIDE_GROUP; i++) x += (double)own.v[i] * s[i];
     }
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        o->x[r] = 0;
-        if (r < o->rows)
-            o->x[r] =
-                x[r] + (double)m->c[o->row + r] + (double)m->compliance[o->row + r] * o->lambda[r];
-    }
+    return x;
+}
+
+/* s and x, the velocities of all rows at some impulses. */
+TB_CALLED void wide_find_velocities(wide_solve *w, const double *lambda)
+{
+    wide_memory *m = wide_memory_of(w);
+    WIDE_IS_SHARED(lambda);
+    wide_whiten(w, lambda);
+    TB_EACH (r, w->rows)
+        m->x[r] = wide_row_times_s(m, m->row_columns[r]) + (double)m->c[r] +
+                  (double)m->compliance[r] * lambda[r];
+    tb_team_sync();
 }
 
 WIDE_FN void wide_take_rows(const wide_own *o, const double *from, double to[WIDE_ROWS])
@@ -238,8 +234,19 @@ WIDE_FN void wide_put_rows(const wide_own *o, const double from[WIDE_ROWS], doub
         if (r < o->rows) to[o->row + r] = from[r];
 }
 
+/* The item further along the step. */
+WIDE_FN void wide_move(const wide_memory *m, tb_real length, wide_own *o)
+{
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) {
+        if (r >= o->rows) continue;
+        o->lambda[r] += (double)(length * m->step[o->row + r]);
+        o->x[r] += (double)(length * m->change[o->row + r]);
+    }
+}
+
 /* An impulse as a step keeps it. */
-TB_FN double wide_kept(const wide_solve *w, double lambda)
+TB_FN double wide_kept(wide_solve *w, double lambda)
 {
     const tb_real coarse = TB_R(lambda);
     return w->has_fine ? (double)coarse + (double)TB_R(lambda - (double)coarse) : (double)coarse;
@@ -251,23 +258,30 @@ TB_STATIC double wide_root_of_sum(double own)
     return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
 }
 
-/* Residual of some impulses, by the natural map of all items. */
-TB_STATIC double wide_residual_of(const wide_solve *w, const double *impulses)
+/* Residual of impulses whose velocities are in x, by the natural map of all items; first both go along
+ * the step, by `length` of it. */
+TB_CALLED double wide_residual_of(wide_solve *w, double *impulses, tb_real length)
 {
     wide_memory *m = wide_memory_of(w);
     double sum = 0;
-    wide_whiten(w, impulses);
+    WIDE_IS_SHARED(impulses);
     TB_EACH (item, w->items) {
         wide_own o = wide_item_of(m, item);
         wide_take_rows(&o, impulses, o.lambda);
-        wide_find_velocities(w, item, &o);
+        wide_take_rows(&o, m->x, o.x);
+        if (length > 0) {
+            wide_move(m, length, &o);
+            wide_put_rows(&o, o.lambda, impulses);
+            wide_put_rows(&o, o.x, m->x);
+        }
         sum += wide_square_of_natural(&o);
     }
+    tb_team_sync();
     return wide_root_of_sum(sum) * w->inverse_norm;
 }
 
-/* Judges the iterate, brought into the laws' sets. */
-TB_CALLED void wide_judge(wide_solve *w)
+/* The residual of the iterate, brought into the laws' sets. x is the answer's then. */
+TB_CALLED double wide_judge(wide_solve *w)
 {
     wide_memory *m = wide_memory_of(w);
     TB_EACH (item, w->items) {
@@ -281,11 +295,12 @@ TB_CALLED void wide_judge(wide_solve *w)
         wide_put_rows(&o, z, m->answer);
     }
     tb_team_sync();
-    w->now.residual = wide_residual_of(w, m->answer);
+    wide_find_velocities(w, m->answer);
+    return wide_residual_of(w, m->answer, 0);
 }
 
 /* The answer as the iterate. */
-TB_STATIC void wide_take_answer(const wide_solve *w)
+TB_STATIC void wide_take_answer(wide_solve *w)
 {
     TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = wide_memory_of(w)->answer[r];
     tb_team_sync();

@@ -11,11 +11,12 @@
  * and p moves on when the merit has fallen to a tenth. Slopes of the projection are those of
  * solve/newton/law_slope.h for disks.
  *
- * A lane holds dofs in the system (wide_system.h), in sums over all items and in sweeps, and whole
- * items elsewhere. So a step of Newton's is one pass over items, which expands the step, projects at
- * its end and leaves K and the lack for the next one, beside the system. Matrix and step are in working
- * precision, impulses, velocities and residuals in double, so that no round goes on from rounded
- * velocities.
+ * A lane holds dofs in the system (wide_system.h), in sums over all rows and in sweeps, rows in
+ * products with Y, and whole items elsewhere. A step of Newton's is one pass over rows, for Y ds, and
+ * one over items, which projects at the step's end and leaves K and the lack for the next one, beside
+ * the system; a last one takes the natural map where the step is accepted. Matrix and step are in
+ * working precision, impulses, velocities and residuals in double, so that no round goes on from
+ * rounded velocities.
  *
  * The start is judged first. Later the residual of the iterate, whose velocities follow from the
  * steps, tells when a judgement is due, for which impulses are brought into their laws' sets and
@@ -32,13 +33,20 @@ static const tb_real WIDE_LEAST_EPSILON = TB_R(1e-4);
 static const tb_real WIDE_SHRINK = TB_R(0.1);
 static const tb_real WIDE_GROWTH = TB_R(4), WIDE_LARGEST_EPSILON = 10;
 static const double WIDE_CONTRACTION = 0.1, WIDE_DECREASE = 1e-4;
+/* An item without a slope whose lack is at most this share of the tolerance, as a velocity, is left
+ * out of the system. */
+static const double WIDE_NO_LACK = 0.01;
 /* A start whose residual is larger is swept first. */
 static const double WIDE_COLD = 0.05;
 /* An iterate whose residual is at most so many tolerances is judged. */
 static const double WIDE_NEAR = 2;
-/* Steps of Newton's from the start, as many from zero impulses, and sweeps, after which a solve is
- * left to the general solvers. */
-enum { WIDE_STEPS = 100, WIDE_SWEEPS = 400 };
+/* Steps of Newton's from the start; as many in each later try, which begins at zero impulses with more
+ * sweeps than the try before. After all tries, or so many sweeps, a solve is left to the general
+ * solvers. One try keeps epsilon at WIDE_STRONG_EPSILON: there are contacts that slip at which rounds at
+ * smaller weights lead away from the solution, however near to it they begin. */
+enum { WIDE_STEPS = 100, WIDE_TRIES = 6, WIDE_SWEEPS_OF_TRY = 16, WIDE_SWEEPS = 800 };
+enum { WIDE_STRONG_TRY = 3 };
+static const tb_real WIDE_STRONG_EPSILON = TB_R(0.03);
 /* Steps after which epsilon falls to WIDE_LATE_EPSILON where rounds stall: slow motions of the dofs
  * lose little of their residual in a round at a larger weight. Sooner it costs more steps than it
  * saves, because Newton crawls from kink to kink at such weights. */
@@ -60,75 +68,83 @@ enum { WIDE_FAILURES = 2 /* in a row, before sweeps */ };
 
 /* How a pass over the items comes to the point at which it looks. */
 typedef enum wide_way {
-    WIDE_AT_START, /* velocities from s, no step */
-    WIDE_STEP,     /* a step follows from ds */
+    WIDE_AT_START, /* no step: p is where the iterate is */
+    WIDE_STEP,     /* a step follows from the change of velocities by ds */
     WIDE_SHORTER   /* the step of the last pass, with another length */
 } wide_way;
 
-/* A step of the item's impulses and of its velocities from ds. */
-TB_STATIC void wide_expand(const wide_solve *w, int32_t item, const wide_own *o)
+/* Y ds: the change of velocities by a step, as far as it follows from ds. */
+TB_STATIC void wide_expand(wide_solve *w)
 {
     wide_memory *m = wide_memory_of(w);
-    const uint32_t columns = m->columns[item];
-    const int32_t stride = tb_count_bits(wide_groups(columns));
-    const warp_quad *y = m->quads + wide_quad(columns, 0);
-    const tb_real *k = wide_slope(m, item);
-    tb_real u[WIDE_ROWS] = {0, 0, 0, 0}, step[WIDE_ROWS];
-    TB_ROLLED
-    for (uint32_t left = wide_groups(columns); left != 0; left &= left - 1, y++) {
-        const warp_quad ds = m->right[tb_count_bits((left & (0 - left)) - 1)];
-        WIDE_FULL
-        for (int32_t r = 0; r < WIDE_ROWS; r++) {
-            if (r >= o->rows) continue;
-            const warp_quad own = y[r * stride];
-            for (int32_t i = 0; i < WIDE_GROUP; i++) u[r] += own.v[i] * ds.v[i];
+    TB_EACH (r, w->rows) {
+        const uint32_t columns = m->row_columns[r];
+        const warp_quad *y = m->quads + wide_quad(columns, 0);
+        tb_real u = 0;
+        TB_ROLLED
+        for (uint32_t left = wide_groups(columns); left != 0; left &= left - 1, y++) {
+            const warp_quad own = *y, ds = wide_right(m)[tb_count_bits((left & (0 - left)) - 1)];
+            for (int32_t i = 0; i < WIDE_GROUP; i++) u += own.v[i] * ds.v[i];
         }
+        m->change[r] = u;
     }
+    tb_team_sync();
+}
+
+/* A step of the item's impulses, and of its velocities, from Y ds. */
+TB_STATIC void wide_find_step(wide_memory *m, uint32_t columns)
+{
+    const int32_t row = wide_row(columns), rows = wide_rows(columns);
+    const warp_quad *k = wide_slope(m, columns);
+    tb_real u[WIDE_ROWS];
+    WIDE_FULL
+    for (int32_t r = 0; r < WIDE_ROWS; r++) u[r] = r < rows ? m->change[row + r] : TB_R(0);
     WIDE_FULL
     for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        step[r] = 0;
-        WIDE_FULL
-        for (int32_t j = 0; j < WIDE_ROWS; j++)
-            if (r < o->rows && j < o->rows) step[r] -= k[r * o->rows + j] * u[j];
-    }
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        if (r >= o->rows) continue;
-        m->step[o->row + r] = m->lack[o->row + r] + step[r];
-        m->change[o->row + r] = u[r] + m->compliance[o->row + r] * m->step[o->row + r];
+        if (r >= rows) continue;
+        const warp_quad own = k[r];
+        const bool is_spin = rows == WIDE_ROWS;
+        tb_real step = own.v[0] * u[0] + own.v[1] * u[1] + own.v[2] * u[2];
+        step = is_spin ? m->lack[row + r] - step - own.v[3] * u[3] : own.v[3] - step;
+        m->step[row + r] = step;
+        m->change[row + r] = u[r] + m->compliance[row + r] * step;
     }
 }
 
 /* The item at the point that it looks at. */
-TB_STATIC wide_own wide_go(const wide_solve *w, int32_t item, wide_way way, tb_real length)
+TB_STATIC wide_own wide_go(wide_solve *w, int32_t item, wide_way way, tb_real length)
 {
     wide_memory *m = wide_memory_of(w);
     wide_own o = wide_item_of(m, item);
+    if (way == WIDE_STEP) wide_find_step(m, m->columns[item]);
     wide_take_rows(&o, m->lambda, o.lambda);
+    wide_take_rows(&o, m->x, o.x);
     if (way == WIDE_AT_START) {
-        wide_find_velocities(w, item, &o);
-        wide_put_rows(&o, o.x, m->x);
         wide_put_rows(&o, o.lambda, m->p);
         return o;
     }
-    if (way == WIDE_STEP) wide_expand(w, item, &o);
-    wide_take_rows(&o, m->x, o.x);
-    WIDE_FULL
-    for (int32_t r = 0; r < WIDE_ROWS; r++) {
-        if (r >= o.rows) continue;
-        o.lambda[r] += (double)(length * m->step[o.row + r]);
-        o.x[r] += (double)(length * m->change[o.row + r]);
-    }
+    wide_move(m, length, &o);
     return o;
 }
 
+/* Puts down whether an item counts in the system: whether K has a number other than zero, or the
+ * lack, whose part of the merit is lack2, changes velocities by more than a share of the tolerance. */
+TB_FN void wide_put_active(wide_solve *w, int32_t item, tb_real epsilon, bool has_slope,
+                           double lack2)
+{
+    const double least = WIDE_NO_LACK * w->tolerance * (double)epsilon;
+    const double own = lack2 * w->inverse_norm * w->inverse_norm;
+    wide_memory_of(w)->active[item] = has_slope || own > least * least;
+}
+
 /* wide_linearize of a contact with spin. */
-TB_CALLED double wide_linearize_spin(const wide_solve *w, int32_t item, const wide_own *o)
+TB_CALLED double wide_linearize_spin(wide_solve *w, int32_t item, tb_real epsilon,
+                                     const wide_own *o)
 {
     wide_memory *m = wide_memory_of(w);
-    const tb_real weight = w->now.epsilon * m->weight[item];
+    const tb_real weight = epsilon * m->weight[item];
     const tb_real rho = weight > 0 ? 1 / weight : TB_R(0);
-    tb_real d[WIDE_SLOPES], *k = wide_slope(m, item);
+    tb_real d[WIDE_SLOPES];
     double z[WIDE_ROWS], sum = 0;
     for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = m->p[o->row + r] - (double)rho * o->x[r];
     wide_project_spin(o, z, d);
@@ -138,24 +154,25 @@ TB_CALLED double wide_linearize_spin(const wide_solve *w, int32_t item, const wi
         sum += (double)(weight * lack) * (double)(weight * lack);
         m->lack[o->row + r] = lack * shrink;
         for (int32_t j = 0; j < WIDE_ROWS; j++)
-            k[WIDE_ROWS * r + j] = d[WIDE_ROWS * r + j] * rho * shrink;
+            m->k[o->row + r].v[j] = d[WIDE_ROWS * r + j] * rho * shrink;
     }
+    wide_put_active(w, item, epsilon, true, sum);
     return sum;
 }
 
 /* K and the lack of the item there. Returns the square of its w (lambda - prox_C(p - xi / w)), a
  * velocity. */
-TB_STATIC double wide_linearize(const wide_solve *w, int32_t item, const wide_own *o)
+TB_STATIC double wide_linearize(wide_solve *w, int32_t item, tb_real epsilon, const wide_own *o)
 {
     wide_memory *m = wide_memory_of(w);
-    const tb_real weight = w->now.epsilon * m->weight[item];
+    const tb_real weight = epsilon * m->weight[item];
     const tb_real rho = weight > 0 ? 1 / weight : TB_R(0);
-    tb_real d[WIDE_SLOPES], *k = wide_slope(m, item);
+    tb_real d[WIDE_SLOPES];
     double z[WIDE_ROWS], sum = 0;
     const int32_t n = o->rows;
     if (n == WIDE_ROWS) {
         const wide_own own = *o;
-        return wide_linearize_spin(w, item, &own);
+        return wide_linearize_spin(w, item, epsilon, &own);
     }
     wide_take_rows(o, m->p, z);
     WIDE_FULL
@@ -167,45 +184,38 @@ TB_STATIC double wide_linearize(const wide_solve *w, int32_t item, const wide_ow
         const tb_real lack = TB_R(z[r] - o->lambda[r]);
         const tb_real shrink = 1 / (1 + d[4 * r] * rho * m->compliance[o->row + r]);
         sum += (double)(weight * lack) * (double)(weight * lack);
-        m->lack[o->row + r] = lack * shrink;
-        WIDE_FULL
-        for (int32_t j = 0; j < 3; j++)
-            if (j < n) k[r * n + j] = d[3 * r + j] * rho * shrink;
+        const tb_real scale = rho * shrink;
+        m->k[o->row + r] = TB_VALUE(warp_quad){
+            {d[3 * r] * scale, d[3 * r + 1] * scale, d[3 * r + 2] * scale, lack * shrink}};
     }
+    wide_put_active(w, item, epsilon, d[0] != 0 || (n > 1 && d[4] != 0), sum);
     return sum;
 }
 
-/* Looks at a point: the merit there, and in *natural the residual of the iterate as it is. */
-TB_CALLED double wide_look(const wide_solve *w, wide_way way, tb_real length, double *natural)
+/* Looks at a point: the merit there. */
+TB_CALLED double wide_look(wide_solve *w, tb_real epsilon, wide_way way, tb_real length)
 {
-    double merit = 0, square = 0;
+    double merit = 0;
+    if (way == WIDE_STEP) wide_expand(w);
     TB_EACH (item, w->items) {
         const wide_own o = wide_go(w, item, way, length);
-        square += wide_square_of_natural(&o);
-        merit += wide_linearize(w, item, &o);
+        merit += wide_linearize(w, item, epsilon, &o);
     }
-    *natural = wide_root_of_sum(square) * w->inverse_norm;
     return wide_root_of_sum(merit);
 }
 
 /* Goes along the step, shortened until the merit falls; false: it does not. */
-TB_STATIC bool wide_search_line(wide_solve *w, double *merit)
+TB_STATIC bool wide_search_line(wide_solve *w, wide_progress *now, double *merit)
 {
-    wide_memory *m = wide_memory_of(w);
     tb_real length = 1;
     TB_ROLLED
     for (int k = 0; k < WIDE_SHORTENINGS; k++, length /= 2) {
-        double natural;
-        const double reached = wide_look(w, k == 0 ? WIDE_STEP : WIDE_SHORTER, length, &natural);
+        const double reached =
+            wide_look(w, now->epsilon, k == 0 ? WIDE_STEP : WIDE_SHORTER, length);
         if (!(reached <= *merit * (1 - WIDE_DECREASE * (double)length))) continue;
         tb_team_sync();
-        TB_EACH (r, w->rows) {
-            m->lambda[r] += (double)(length * m->step[r]);
-            m->x[r] += (double)(length * m->change[r]);
-        }
-        tb_team_sync();
         *merit = reached;
-        w->now.residual = natural;
+        now->residual = wide_residual_of(w, wide_memory_of(w)->lambda, length);
         return true;
     }
     tb_team_sync();
@@ -217,35 +227,44 @@ TB_STATIC bool wide_search_line(wide_solve *w, double *merit)
 /* How a round ended. */
 typedef enum wide_end { WIDE_SOLVED, WIDE_CONTRACTED, WIDE_FAILED } wide_end;
 
-TB_FN bool wide_is_late(const wide_solve *w)
+TB_FN int32_t wide_try(const wide_progress *now)
 {
-    return w->now.steps > (int32_t)WIDE_LATE;
+    return now->limit / (int32_t)WIDE_STEPS;
+}
+
+/* The smallest epsilon of the rounds to come. */
+TB_FN tb_real wide_least_epsilon(const wide_progress *now, bool stalls)
+{
+    if (wide_try(now) == WIDE_STRONG_TRY) return WIDE_STRONG_EPSILON;
+    return stalls && now->steps > (int32_t)WIDE_LATE ? WIDE_LATE_EPSILON : WIDE_LEAST_EPSILON;
 }
 
 /* Newton for one p, from p. */
-TB_STATIC wide_end wide_round(wide_solve *w, int32_t *steps)
+TB_STATIC wide_end wide_round(wide_solve *w, wide_progress *now, int32_t *steps)
 {
-    double natural;
-    wide_whiten(w, wide_memory_of(w)->lambda);
-    double merit = wide_look(w, WIDE_AT_START, 0, &natural);
+    double *lambda = wide_memory_of(w)->lambda;
+    wide_find_velocities(w, lambda);
+    double merit = wide_look(w, now->epsilon, WIDE_AT_START, 0);
     const double before = merit;
     tb_team_sync();
     TB_ROLLED
-    for (*steps = 0; *steps < WIDE_STEPS_OF_ROUND && w->now.steps < w->now.limit;) {
-        w->now.steps++;
+    for (*steps = 0; *steps < WIDE_STEPS_OF_ROUND && now->steps < now->limit;) {
+        now->steps++;
         wide_solve_system(w);
-        if (!wide_search_line(w, &merit)) return WIDE_FAILED;
+        if (!wide_search_line(w, now, &merit)) return WIDE_FAILED;
         (*steps)++;
-        if (w->now.residual <= WIDE_NEAR * w->tolerance) wide_judge(w);
-        if (w->now.residual <= w->tolerance) return WIDE_SOLVED;
+        const bool judged = now->residual <= WIDE_NEAR * w->tolerance;
+        if (judged) now->residual = wide_judge(w);
+        if (now->residual <= w->tolerance) return WIDE_SOLVED;
         if (merit <= WIDE_CONTRACTION * before) return WIDE_CONTRACTED;
+        if (judged) wide_find_velocities(w, lambda); /* x has been the answer's */
     }
     return WIDE_FAILED;
 }
 
 /* How far the way lambda - p of the last round goes on, in its own lengths, until an impulse reaches a
  * bound or its friction the rim. */
-TB_STATIC double wide_reach(const wide_solve *w, int32_t item)
+TB_STATIC double wide_reach(wide_solve *w, int32_t item)
 {
     const wide_memory *m = wide_memory_of(w);
     const wide_own o = wide_item_of(m, item);
@@ -269,7 +288,7 @@ TB_STATIC double wide_reach(const wide_solve *w, int32_t item)
 /* Goes on along the way of the last round to the first contact that opens or slips. Impulses of
  * redundant contacts creep along this way, and a round moves them by no more than a velocity over
  * the proximal weight. Taken back where the way changes velocities. */
-TB_CALLED bool wide_extend(const wide_solve *w)
+TB_CALLED bool wide_extend(wide_solve *w, double residual)
 {
     wide_memory *m = wide_memory_of(w);
     double reach = WIDE_FAR_WAY;
@@ -282,55 +301,63 @@ TB_CALLED bool wide_extend(const wide_solve *w)
         m->lambda[r] += reach * (m->lambda[r] - m->p[r]);
     }
     tb_team_sync();
-    if (wide_residual_of(w, m->lambda) <= WIDE_SAME * w->now.residual) return true;
+    wide_find_velocities(w, m->lambda);
+    if (wide_residual_of(w, m->lambda, 0) <= WIDE_SAME * residual) return true;
     wide_take_answer(w);
     return false;
 }
 
+TB_STATIC void wide_sweep_on(wide_solve *w, wide_progress *now, int32_t turns)
+{
+    now->residual = wide_sweep(w, turns);
+    now->sweeps += turns;
+}
+
 /* Bursts, each longer than the last one, while they gain as much as WIDE_GAIN a sweep. */
-TB_STATIC void wide_begin_with_sweeps(wide_solve *w)
+TB_STATIC void wide_begin_with_sweeps(wide_solve *w, wide_progress *now)
 {
     double needed = 1;
     TB_ROLLED
     for (int32_t turns = WIDE_BURST; turns <= WIDE_LONGEST_BURST; turns *= 2) {
-        const double before = w->now.residual;
-        wide_sweep(w, turns);
+        const double before = now->residual;
+        wide_sweep_on(w, now, turns);
         needed = turns == WIDE_BURST ? WIDE_GAIN * WIDE_GAIN : needed * needed;
-        if (w->now.residual <= w->tolerance || !(w->now.residual <= needed * before)) return;
+        if (now->residual <= w->tolerance || !(now->residual <= needed * before)) return;
     }
 }
 
 /* After a round: a smaller proximal weight, or a larger one, and sweeps after some failures. */
-TB_STATIC void wide_follow(wide_solve *w, wide_end end, int32_t steps)
+TB_STATIC void wide_follow(wide_solve *w, wide_progress *now, wide_end end, int32_t steps)
 {
-    wide_progress *now = &w->now;
     if (end == WIDE_CONTRACTED) {
         const bool stalls = now->residual > WIDE_STALLED * now->last;
         now->failures = 0;
         now->last = now->residual;
-        if (stalls && now->extensions++ < WIDE_EXTENSIONS && wide_extend(w)) return;
-        const tb_real least = stalls && wide_is_late(w) ? WIDE_LATE_EPSILON : WIDE_LEAST_EPSILON;
+        if (stalls && now->extensions++ < WIDE_EXTENSIONS && wide_extend(w, now->residual)) return;
+        const tb_real least = wide_least_epsilon(now, stalls);
         if (steps <= WIDE_FEW_STEPS)
             now->epsilon = tb_min(now->epsilon, tb_max(now->epsilon * WIDE_SHRINK, least));
         return;
     }
     now->failures++;
     now->epsilon = tb_min(now->epsilon * WIDE_GROWTH, WIDE_LARGEST_EPSILON);
-    wide_judge(w);
+    now->residual = wide_judge(w);
     if (now->failures <= WIDE_FAILURES) return;
-    wide_sweep(w, WIDE_LONGEST_BURST);
+    wide_sweep_on(w, now, WIDE_LONGEST_BURST);
     now->epsilon = WIDE_FIRST_EPSILON;
     now->failures = 0;
 }
 
-/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. */
-TB_STATIC void wide_begin_from_zero(wide_solve *w)
+/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. So can
+ * zero, and what some sweeps make of it, so each try has another number of sweeps. */
+TB_STATIC void wide_begin_anew(wide_solve *w, wide_progress *now)
 {
-    wide_progress *now = &w->now;
+    const int32_t tries = wide_try(now);
     TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = 0;
     tb_team_sync();
-    wide_judge(w);
+    now->residual = wide_judge(w);
     wide_take_answer(w);
+    if (tries > 1) wide_sweep_on(w, now, (tries - 1) * (int32_t)WIDE_SWEEPS_OF_TRY);
     now->epsilon = WIDE_FIRST_EPSILON;
     now->last = DBL_MAX;
     now->failures = now->extensions = 0;
@@ -341,32 +368,41 @@ TB_STATIC void wide_begin_from_zero(wide_solve *w)
 typedef enum wide_state { WIDE_REACHED, WIDE_PAUSED, WIDE_GIVEN_UP } wide_state;
 
 /* Rounds from the iterate as it is to the tolerance. */
-TB_STATIC wide_state wide_iterate(wide_solve *w)
+TB_STATIC wide_state wide_make_rounds(wide_solve *w, wide_progress *now, int32_t most)
 {
-    wide_progress *now = &w->now;
     int32_t steps;
     TB_ROLLED
     while (now->residual > w->tolerance && now->sweeps < WIDE_SWEEPS) {
-        if (now->steps >= 2 * (int32_t)WIDE_STEPS) break;
-        if (now->steps + now->sweeps >= w->most) return WIDE_PAUSED;
-        if (now->steps >= now->limit) wide_begin_from_zero(w);
-        const wide_end end = wide_round(w, &steps);
+        if (now->steps >= (int32_t)WIDE_TRIES * (int32_t)WIDE_STEPS) break;
+        if (now->steps + now->sweeps >= most) return WIDE_PAUSED;
+        if (now->steps >= now->limit) wide_begin_anew(w, now);
+        const wide_end end = wide_round(w, now, &steps);
         if (end == WIDE_SOLVED) return WIDE_REACHED;
-        wide_follow(w, end, steps);
+        wide_follow(w, now, end, steps);
     }
     return now->residual <= w->tolerance ? WIDE_REACHED : WIDE_GIVEN_UP;
 }
 
-/* Judges the start, and sweeps where that is cheaper or the start is far away. */
-TB_STATIC void wide_begin(wide_solve *w, bool begins_with_sweeps)
+/* The same, until it pauses after `most` steps and sweeps of the solve. A function of its own, so that
+ * numbers of the rounds stay in registers. */
+TB_CALLED wide_state wide_iterate(wide_solve *w, wide_progress *progress, int32_t most)
 {
-    wide_judge(w);
-    if (w->now.residual <= w->tolerance) return;
+    wide_progress now = *progress;
+    const wide_state state = wide_make_rounds(w, &now, most);
+    *progress = now;
+    return state;
+}
+
+/* Judges the start, and sweeps where that is cheaper or the start is far away. */
+TB_STATIC void wide_begin(wide_solve *w, wide_progress *now, bool begins_with_sweeps)
+{
+    now->residual = wide_judge(w);
+    if (now->residual <= w->tolerance) return;
     wide_take_answer(w);
-    if (begins_with_sweeps || w->now.residual > WIDE_COLD) wide_begin_with_sweeps(w);
-    w->now.epsilon = tb_clamp(TB_R(sqrt(w->now.residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
-    w->now.last = DBL_MAX;
-    w->now.limit = (int32_t)WIDE_STEPS;
+    if (begins_with_sweeps || now->residual > WIDE_COLD) wide_begin_with_sweeps(w, now);
+    now->epsilon = tb_clamp(TB_R(sqrt(now->residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
+    now->last = DBL_MAX;
+    now->limit = (int32_t)WIDE_STEPS;
 }
 
 #endif

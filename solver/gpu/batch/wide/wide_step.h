@@ -17,9 +17,9 @@ TB_STATIC bool wide_begins_with_sweeps(const tb_solve_history *h)
     return !newton_is_cheapest(h, false);
 }
 
-TB_STATIC void wide_learn(const wide_solve *w, bool began_with_sweeps, tb_solve_history *h)
+TB_STATIC void wide_learn(const wide_progress *now, bool began_with_sweeps, tb_solve_history *h)
 {
-    const double cost = WIDE_STEP_PRICE * w->now.steps + w->now.sweeps;
+    const double cost = WIDE_STEP_PRICE * now->steps + now->sweeps;
     if (cost == 0) return;
     if (!began_with_sweeps) {
         h->newton = learn(h->newton, cost);
@@ -27,7 +27,7 @@ TB_STATIC void wide_learn(const wide_solve *w, bool began_with_sweeps, tb_solve_
         return;
     }
     /* steps that ended the solve tell that Newton from its start need not have cost more */
-    if (w->now.steps > 0 && !(h->newton > 0 && h->newton < cost)) h->newton = cost;
+    if (now->steps > 0 && !(h->newton > 0 && h->newton < cost)) h->newton = cost;
     h->sweeps = learn(h->sweeps, cost);
     h->newton *= HISTORY_DECAY;
 }
@@ -39,7 +39,8 @@ TB_STATIC bool wide_is_asked_for(const tb_world *w)
 {
     const tb_solve_options *o = &w->options->solve;
     return w->solver == TB_SOLVER_NUMBER_auto && o->stop == TB_STOP_RESIDUAL && o->warm_start &&
-           o->maximum_iterations >= 2 * (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
+           o->maximum_iterations >=
+               (int32_t)WIDE_TRIES * (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
 }
 
 /* The other residuals of an item's answer, as judge.h has them of a block. */
@@ -56,16 +57,29 @@ TB_STATIC void wide_judge_item(const wide_own *o, tb_residuals *worst)
     worst->penetration_velocity = tb_larger(worst->penetration_velocity, -o->x[0]);
 }
 
-/* Writes down the answer, which was judged last, and its residuals. */
-TB_STATIC void wide_put_solution(const wide_solve *s, tb_solution *solution)
+/* Statuses of all blocks by the answer. */
+TB_STATIC void wide_put_statuses(wide_solve *s, uint8_t *statuses)
 {
-    const tb_problem *problem = s->problem;
+    const wide_memory *m = wide_memory_of(s);
+    TB_EACH (b, s->problem.number_of_blocks) {
+        const tb_block block = s->problem.blocks[b];
+        tb_real own[WIDE_ROWS] = {0, 0, 0, 0};
+        WIDE_FULL
+        for (int32_t r = 0; r < WIDE_ROWS; r++)
+            if (r < block.rows) own[r] = TB_R(m->answer[block.row + r]);
+        statuses[b] = tb_block_status(&block, own);
+    }
+}
+
+/* Writes down the answer, which was judged last, and its residuals. */
+TB_STATIC void wide_put_solution(wide_solve *s, const wide_progress *now, tb_solution *solution)
+{
     const wide_memory *m = wide_memory_of(s);
     tb_residuals worst = {0};
     TB_EACH (item, s->items) {
         wide_own o = wide_item_of(m, item);
         wide_take_rows(&o, m->answer, o.lambda);
-        wide_find_velocities(s, item, &o);
+        wide_take_rows(&o, m->x, o.x);
         wide_judge_item(&o, &worst);
         WIDE_FULL
         for (int32_t r = 0; r < WIDE_ROWS; r++) {
@@ -78,25 +92,16 @@ TB_STATIC void wide_put_solution(const wide_solve *s, tb_solution *solution)
     }
     TB_EACH (dof, s->dofs) solution->whitened[dof] = m->s[dof];
     solution->has_fine = solution->fine != NULL;
-    solution->iterations = s->now.steps + s->now.sweeps;
-    solution->work.linear_solves = solution->work.factorizations = s->now.steps;
-    tb_solution_sign(solution, s->now.steps > 0 ? "newton" : s->now.sweeps > 0 ? "sor" : "auto");
+    solution->iterations = now->steps + now->sweeps;
+    solution->work.linear_solves = solution->work.factorizations = now->steps;
+    tb_solution_sign(solution, now->steps > 0 ? "newton" : now->sweeps > 0 ? "sor" : "auto");
     solution->residuals = TB_VALUE(tb_residuals){
-        .natural = tb_residual_known(s->now.residual),
-        .natural_absolute = tb_residual_known(s->now.residual / s->inverse_norm),
+        .natural = tb_residual_known(now->residual),
+        .natural_absolute = tb_residual_known(now->residual / s->inverse_norm),
         .complementarity = tb_residual_known(tb_team_largest(worst.complementarity)),
         .cone = tb_residual_known(tb_team_largest(worst.cone)),
         .penetration_velocity = tb_residual_known(tb_team_largest(worst.penetration_velocity))};
-    tb_team_sync();
-    tb_problem_statuses(problem, solution->lambda, solution->statuses);
-}
-
-/* The sum of the squares of c. */
-TB_STATIC double wide_c_squared(const tb_problem *problem)
-{
-    double own = 0;
-    TB_EACH (r, problem->number_of_rows) own += (double)problem->c[r] * (double)problem->c[r];
-    return tb_team_total(own);
+    wide_put_statuses(s, solution->statuses);
 }
 
 /* ---- the solve of a step ---- */
@@ -129,57 +134,59 @@ typedef struct wide_slice {
 
 /* The start of a solve, or the iterate where it was paused. */
 TB_STATIC void wide_take_up(wide_solve *s, const tb_world *w, const wide_pause *pause,
-                            bool begins_with_sweeps)
+                            bool begins_with_sweeps, wide_progress *now)
 {
-    wide_load(s, w->warm, w->fine);
+    wide_load(s, w->number_of_values, w->warm, w->fine);
+    memset(now, 0, sizeof *now);
     if (!pause) {
-        wide_begin(s, begins_with_sweeps);
+        wide_begin(s, now, begins_with_sweeps);
         return;
     }
-    s->now = pause->now;
+    *now = pause->now;
     TB_EACH (r, s->rows) wide_memory_of(s)->lambda[r] = pause->lambda[r];
     tb_team_sync();
 }
 
-TB_STATIC void wide_put_down(const wide_solve *s, tb_arena_mark mark, wide_pause *pause)
+TB_STATIC void wide_put_down(wide_solve *s, const wide_progress *now, tb_arena_mark mark,
+                             wide_pause *pause)
 {
     TB_EACH (r, s->rows) pause->lambda[r] = wide_memory_of(s)->lambda[r];
     if (TB_LEADER) {
-        pause->now = s->now;
+        pause->now = *now;
         pause->mark = mark;
     }
     tb_team_sync();
 }
 
 /* Solves a problem whose solution has its arrays. */
-TB_STATIC wide_outcome wide_find_solution(tb_world *w, tb_problem *problem, wide_memory *memory,
-                                          const wide_slice *slice, tb_arena_mark mark,
-                                          tb_solution *solution)
+TB_STATIC wide_outcome wide_find_solution(tb_world *w, wide_solve *s, const wide_slice *slice,
+                                          tb_arena_mark mark, tb_solution *solution)
 {
-    problem->c_squared = wide_c_squared(problem);
-    wide_solve s = {.problem = problem,
-                    .m = memory,
-                    .has_fine = solution->fine != NULL,
-                    .tolerance = w->options->solve.tolerance,
-                    .inverse_norm = problem->c_squared > 0 ? 1 / sqrt(problem->c_squared) : 1,
-                    .most = INT32_MAX};
+    if (TB_LEADER) {
+        s->has_fine = solution->fine != NULL;
+        s->tolerance = w->options->solve.tolerance;
+    }
     tb_solve_history history;
-    memcpy(&history, w->state->history, sizeof history);
+    double numbers[TB_HISTORY_NUMBERS]; /* read whole, not byte by byte */
+    for (int32_t i = 0; i < TB_HISTORY_NUMBERS; i++) numbers[i] = w->state->history[i];
+    memcpy(&history, numbers, sizeof history);
     const bool begins_with_sweeps = wide_begins_with_sweeps(&history);
-    wide_take_up(&s, w, slice->resumes ? slice->pause : NULL, begins_with_sweeps);
-    if (slice->most > 0) s.most = (slice->resumes ? s.now.steps + s.now.sweeps : 0) + slice->most;
-    const wide_state state = wide_iterate(&s);
+    wide_progress now;
+    wide_take_up(s, w, slice->resumes ? slice->pause : NULL, begins_with_sweeps, &now);
+    const int32_t before = slice->resumes ? now.steps + now.sweeps : 0;
+    const wide_state state =
+        wide_iterate(s, &now, slice->most > 0 ? before + slice->most : INT32_MAX);
     if (state == WIDE_GIVEN_UP) return WIDE_LEFT;
     if (state == WIDE_PAUSED) {
-        wide_put_down(&s, mark, slice->pause);
+        wide_put_down(s, &now, mark, slice->pause);
         return WIDE_BEGUN;
     }
-    wide_learn(&s, begins_with_sweeps, &history);
+    wide_learn(&now, begins_with_sweeps, &history);
     if (TB_LEADER) {
         w->history = history;
         w->factor = NULL;
     }
-    wide_put_solution(&s, solution);
+    wide_put_solution(s, &now, solution);
     return WIDE_DONE;
 }
 
@@ -188,33 +195,35 @@ TB_STATIC wide_outcome wide_find_solution(tb_world *w, tb_problem *problem, wide
 TB_STATIC bool wide_begin_solution(tb_world *w, const tb_problem *problem, tb_solution *solution)
 {
     tb_real *speeds;
-    if (!wide_is_asked_for(w) || !wide_fits(problem)) return false;
+    if (!wide_is_asked_for(w) || !wide_fits(problem, w->number_of_values)) return false;
     if (take_solution(w, problem, solution, &speeds, NULL) != TB_OK) return false;
     if (problem->number_of_rows > 0) find_statuses(w, speeds);
     return true;
 }
 
 /* The solve of a step, from its start or from where it was paused. */
-TB_STATIC wide_outcome wide_step_solve(tb_stepping *stepping, wide_memory *memory,
+TB_STATIC wide_outcome wide_step_solve(tb_stepping *stepping, wide_solve *solve,
                                        const wide_slice *slice)
 {
     tb_world *w = &stepping->world;
-    tb_problem problem = tb_world_problem(w);
+    const tb_problem *problem = &solve->problem;
     tb_arena_mark mark = tb_arena_get_mark(w->arena);
     tb_solution solution;
     wide_outcome outcome = WIDE_LEFT;
     memset(&solution, 0, sizeof solution);
+    if (TB_LEADER) solve->problem = tb_world_problem(w);
+    tb_team_sync();
     fetch_problem(w);
     if (slice->resumes) {
         solution = stepping->solution;
         mark = slice->pause->mark;
         tb_team_sync();
     }
-    if (slice->resumes || wide_begin_solution(w, &problem, &solution)) {
-        if (problem.number_of_rows > 0) {
-            outcome = wide_find_solution(w, &problem, memory, slice, mark, &solution);
+    if (slice->resumes || wide_begin_solution(w, problem, &solution)) {
+        if (problem->number_of_rows > 0) {
+            outcome = wide_find_solution(w, solve, slice, mark, &solution);
         } else {
-            solve_nothing(&problem, &solution);
+            solve_nothing(problem, &solution);
             outcome = WIDE_DONE;
         }
     }

@@ -5,7 +5,7 @@
  * by Gauss and Jordan: the lane of the pivot's row writes it to shared memory and all lanes read it
  * there. After each pivot the numbers move down by one place, so that the pivot's column always lies
  * in the first place and a loop over pivots needs no code of its own for each. The diagonal holds the
- * proximal term's one, so no pivot is looked for. */
+ * proximal term's one, which is added when its pivot comes, so no pivot is looked for. */
 #ifndef TB_GPU_WIDE_SYSTEM_H
 #define TB_GPU_WIDE_SYSTEM_H
 
@@ -27,33 +27,22 @@ WIDE_FN warp_quad wide_no_numbers(void)
     return TB_VALUE(warp_quad){{0, 0, 0, 0}};
 }
 
-/* Number `j` of Y' K of an item of n rows, from the numbers y of a dof. */
-WIDE_FN tb_real wide_times_slope(const warp_quad *y, const tb_real *k, int32_t n, int32_t j)
-{
-    tb_real sum = y->v[0] * k[j];
-    if (n > 1) sum += y->v[1] * k[n + j];
-    if (n > 2) sum += y->v[2] * k[2 * n + j];
-    if (n > 3) sum += y->v[3] * k[3 * n + j];
-    return sum;
-}
-
 /* The numbers of an item of n rows that belong to the row of a dof: Y' K of it, and its part of the
  * right side. */
-WIDE_FN warp_quad wide_read_line(wide_memory *m, int32_t item, int32_t n, int32_t dof,
+WIDE_FN warp_quad wide_read_line(wide_memory *m, uint32_t columns, int32_t n, int32_t dof,
                                  wide_line *line)
 {
-    const uint32_t columns = m->columns[item];
-    const tb_real *k = wide_slope(m, item), *lack = m->lack + m->row[item];
-    warp_quad a = wide_no_numbers(), y = wide_no_numbers();
-    y.v[0] = wide_value(m, columns, 0, dof);
-    line->g += y.v[0] * lack[0];
-    if (n > 1) y.v[1] = wide_value(m, columns, 1, dof), line->g += y.v[1] * lack[1];
-    if (n > 2) y.v[2] = wide_value(m, columns, 2, dof), line->g += y.v[2] * lack[2];
-    if (n > 3) y.v[3] = wide_value(m, columns, 3, dof), line->g += y.v[3] * lack[3];
-    a.v[0] = wide_times_slope(&y, k, n, 0);
-    if (n > 1) a.v[1] = wide_times_slope(&y, k, n, 1);
-    if (n > 2) a.v[2] = wide_times_slope(&y, k, n, 2);
-    if (n > 3) a.v[3] = wide_times_slope(&y, k, n, 3);
+    const warp_quad *k = wide_slope(m, columns);
+    const tb_real *lack = m->lack + wide_row(columns);
+    const warp_quad y = wide_values(m, columns, n, dof);
+    warp_quad a = wide_no_numbers();
+    for (int32_t i = 0; i < WIDE_ROWS; i++) {
+        if (i >= n) continue;
+        const warp_quad own = k[i];
+        line->g += y.v[i] * (n == WIDE_ROWS ? lack[i] : own.v[3]);
+        for (int32_t j = 0; j < WIDE_ROWS; j++)
+            if (j < n) a.v[j] += y.v[i] * own.v[j];
+    }
     return a;
 }
 
@@ -84,15 +73,14 @@ WIDE_FN void wide_add_group(const warp_quad *quad, int32_t stride, int32_t n, co
 }
 
 /* The part of an item of n rows in the lines: groups that none of its dofs lies in are left out. */
-WIDE_FN void wide_add_rows(wide_memory *m, int32_t item, int32_t n, wide_line *line,
+WIDE_FN void wide_add_rows(wide_memory *m, uint32_t columns, int32_t n, wide_line *line,
                            wide_line *second)
 {
-    const uint32_t columns = m->columns[item];
     const warp_quad *quad = m->quads + wide_quad(columns, 0);
     const int32_t stride = tb_count_bits(wide_groups(columns)), dof = tb_team_lane();
-    const warp_quad a = wide_read_line(m, item, n, dof, line);
+    const warp_quad a = wide_read_line(m, columns, n, dof, line);
     const warp_quad b =
-        second ? wide_read_line(m, item, n, dof + WIDE_LANES, second) : wide_no_numbers();
+        second ? wide_read_line(m, columns, n, dof + WIDE_LANES, second) : wide_no_numbers();
 #define ADD_GROUP(group, next)                                                                     \
     if ((second || WIDE_GROUP * group < WIDE_LANES) && wide_has_group(columns, group))             \
         wide_add_group(quad++, stride, n, &a, &b, &line->h##group,                                 \
@@ -101,19 +89,35 @@ WIDE_FN void wide_add_rows(wide_memory *m, int32_t item, int32_t n, wide_line *l
 #undef ADD_GROUP
 }
 
-WIDE_FN void wide_add_item(wide_memory *m, int32_t item, wide_line *line, wide_line *second)
+WIDE_FN void wide_add_item(wide_memory *m, uint32_t columns, wide_line *line, wide_line *second)
 {
-    switch (m->rows[item]) {
-    case 1: wide_add_rows(m, item, 1, line, second); break;
-    case 2: wide_add_rows(m, item, 2, line, second); break;
-    case 3: wide_add_rows(m, item, 3, line, second); break;
-    default: wide_add_rows(m, item, 4, line, second); break;
+    switch (wide_rows(columns)) {
+    case 1: wide_add_rows(m, columns, 1, line, second); break;
+    case 2: wide_add_rows(m, columns, 2, line, second); break;
+    case 3: wide_add_rows(m, columns, 3, line, second); break;
+    default: wide_add_rows(m, columns, 4, line, second); break;
     }
 }
 
-/* Writes the pivot's row, of `width` numbers. */
-WIDE_FN void wide_share_pivot(warp_quad *shared, int32_t width, const wide_line *line)
+/* The parts of all items that count. */
+WIDE_FN void wide_add_items(wide_solve *w, wide_memory *m, wide_line *line, wide_line *second)
 {
+    TB_ROLLED
+    for (int32_t first = 0; first < w->items; first += WIDE_LANES) {
+        const int32_t own = first + tb_team_lane();
+        TB_ROLLED
+        for (uint32_t left = tb_team_ballot(own < w->items && m->active[own]); left != 0;
+             left &= left - 1) {
+            const int32_t item = first + tb_count_bits((left & (0 - left)) - 1);
+            wide_add_item(m, m->columns[item], line, second);
+        }
+    }
+}
+
+/* Adds the proximal term's one to the pivot and writes its row, of `width` numbers. */
+WIDE_FN void wide_share_pivot(warp_quad *shared, int32_t width, wide_line *line)
+{
+    line->h0.v[0] += 1;
 #define SHARE_GROUP(group, next)                                                                   \
     if (width > WIDE_GROUP * group) shared[group] = line->h##group;
     WIDE_EACH_GROUP(SHARE_GROUP)
@@ -167,18 +171,12 @@ WIDE_FN void wide_take_pivots(wide_memory *m, int32_t dofs, int32_t width, wide_
     }
 }
 
-WIDE_FN warp_quad wide_unit_group(int32_t dof, int32_t first)
-{
-    return TB_VALUE(warp_quad){{TB_R(dof == first), TB_R(dof == first + 1), TB_R(dof == first + 2),
-                                TB_R(dof == first + 3)}};
-}
-
-WIDE_FN void wide_clear_line(int32_t dof, wide_line *line)
+WIDE_FN void wide_clear_line(wide_line *line)
 {
     line->g = 0;
     line->inverse = 1;
     line->h9 = wide_no_numbers();
-#define CLEAR_GROUP(group, next) line->h##group = wide_unit_group(dof, WIDE_GROUP * group);
+#define CLEAR_GROUP(group, next) line->h##group = wide_no_numbers();
     WIDE_EACH_GROUP(CLEAR_GROUP)
 #undef CLEAR_GROUP
 }
@@ -186,18 +184,17 @@ WIDE_FN void wide_clear_line(int32_t dof, wide_line *line)
 WIDE_FN void wide_put_result(wide_memory *m, int32_t dof, const wide_line *line)
 {
     if (dof < WIDE_MOST_DOFS)
-        m->right[dof / WIDE_GROUP].v[dof % WIDE_GROUP] = line->g * line->inverse;
+        wide_right(m)[dof / WIDE_GROUP].v[dof % WIDE_GROUP] = line->g * line->inverse;
 }
 
 /* With the rows of the dofs from 32 on in `second`, NULL where there are none. */
-WIDE_FN void wide_solve_lines(const wide_solve *w, wide_line *line, wide_line *second)
+WIDE_FN void wide_solve_lines(wide_solve *w, wide_line *line, wide_line *second)
 {
     wide_memory *m = wide_memory_of(w);
     const int32_t dofs = (w->dofs + WIDE_GROUP - 1) / WIDE_GROUP * WIDE_GROUP;
-    wide_clear_line(tb_team_lane(), line);
-    if (second) wide_clear_line(tb_team_lane() + WIDE_LANES, second);
-    TB_ROLLED
-    for (int32_t item = 0; item < w->items; item++) wide_add_item(m, item, line, second);
+    wide_clear_line(line);
+    if (second) wide_clear_line(second);
+    wide_add_items(w, m, line, second);
 #define TAKE_PIVOTS(group, next)                                                                   \
     if ((second || group > 0) && WIDE_MOST_DOFS - WIDE_GROUP * group <= dofs)                      \
         wide_take_pivots(m, dofs, WIDE_MOST_DOFS - WIDE_GROUP * group, line, second);
@@ -209,7 +206,7 @@ WIDE_FN void wide_solve_lines(const wide_solve *w, wide_line *line, wide_line *s
 }
 
 /* ds from K and lack. */
-TB_CALLED void wide_solve_system(const wide_solve *w)
+TB_CALLED void wide_solve_system(wide_solve *w)
 {
     wide_line line, second;
     if (w->dofs > WIDE_LANES)
