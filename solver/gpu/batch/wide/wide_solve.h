@@ -40,13 +40,10 @@ static const double WIDE_NO_LACK = 0.01;
 static const double WIDE_COLD = 0.05;
 /* An iterate whose residual is at most so many tolerances is judged. */
 static const double WIDE_NEAR = 2;
-/* Steps of Newton's from the start; as many in each later try, which begins at zero impulses with more
- * sweeps than the try before. After all tries, or so many sweeps, a solve is left to the general
- * solvers. One try keeps epsilon at WIDE_STRONG_EPSILON: there are contacts that slip at which rounds at
- * smaller weights lead away from the solution, however near to it they begin. */
-enum { WIDE_STEPS = 100, WIDE_TRIES = 6, WIDE_SWEEPS_OF_TRY = 16, WIDE_SWEEPS = 800 };
-enum { WIDE_STRONG_TRY = 3 };
-static const tb_real WIDE_STRONG_EPSILON = TB_R(0.03);
+/* Steps of Newton's from the start, as many from zero impulses, and sweeps, after which a solve is
+ * left to the general solvers. More new starts cost more than these solvers: where launches do not overlap,
+ * all worlds wait for the longest solve. */
+enum { WIDE_STEPS = 100, WIDE_SWEEPS = 400 };
 /* Steps after which epsilon falls to WIDE_LATE_EPSILON where rounds stall: slow motions of the dofs
  * lose little of their residual in a round at a larger weight. Sooner it costs more steps than it
  * saves, because Newton crawls from kink to kink at such weights. */
@@ -227,15 +224,9 @@ TB_STATIC bool wide_search_line(wide_solve *w, wide_progress *now, double *merit
 /* How a round ended. */
 typedef enum wide_end { WIDE_SOLVED, WIDE_CONTRACTED, WIDE_FAILED } wide_end;
 
-TB_FN int32_t wide_try(const wide_progress *now)
-{
-    return now->limit / (int32_t)WIDE_STEPS;
-}
-
 /* The smallest epsilon of the rounds to come. */
 TB_FN tb_real wide_least_epsilon(const wide_progress *now, bool stalls)
 {
-    if (wide_try(now) == WIDE_STRONG_TRY) return WIDE_STRONG_EPSILON;
     return stalls && now->steps > (int32_t)WIDE_LATE ? WIDE_LATE_EPSILON : WIDE_LEAST_EPSILON;
 }
 
@@ -348,16 +339,13 @@ TB_STATIC void wide_follow(wide_solve *w, wide_progress *now, wide_end end, int3
     now->failures = 0;
 }
 
-/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. So can
- * zero, and what some sweeps make of it, so each try has another number of sweeps. */
-TB_STATIC void wide_begin_anew(wide_solve *w, wide_progress *now)
+/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. */
+TB_STATIC void wide_begin_from_zero(wide_solve *w, wide_progress *now)
 {
-    const int32_t tries = wide_try(now);
     TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = 0;
     tb_team_sync();
     now->residual = wide_judge(w);
     wide_take_answer(w);
-    if (tries > 1) wide_sweep_on(w, now, (tries - 1) * (int32_t)WIDE_SWEEPS_OF_TRY);
     now->epsilon = WIDE_FIRST_EPSILON;
     now->last = DBL_MAX;
     now->failures = now->extensions = 0;
@@ -373,9 +361,9 @@ TB_STATIC wide_state wide_make_rounds(wide_solve *w, wide_progress *now, int32_t
     int32_t steps;
     TB_ROLLED
     while (now->residual > w->tolerance && now->sweeps < WIDE_SWEEPS) {
-        if (now->steps >= (int32_t)WIDE_TRIES * (int32_t)WIDE_STEPS) break;
+        if (now->steps >= 2 * (int32_t)WIDE_STEPS) break;
         if (now->steps + now->sweeps >= most) return WIDE_PAUSED;
-        if (now->steps >= now->limit) wide_begin_anew(w, now);
+        if (now->steps >= now->limit) wide_begin_from_zero(w, now);
         const wide_end end = wide_round(w, now, &steps);
         if (end == WIDE_SOLVED) return WIDE_REACHED;
         wide_follow(w, now, end, steps);

@@ -39,8 +39,7 @@ TB_STATIC bool wide_is_asked_for(const tb_world *w)
 {
     const tb_solve_options *o = &w->options->solve;
     return w->solver == TB_SOLVER_NUMBER_auto && o->stop == TB_STOP_RESIDUAL && o->warm_start &&
-           o->maximum_iterations >=
-               (int32_t)WIDE_TRIES * (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
+           o->maximum_iterations >= 2 * (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
 }
 
 /* The other residuals of an item's answer, as judge.h has them of a block. */
