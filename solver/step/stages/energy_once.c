@@ -402,6 +402,28 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
         u, TB_ARENA_ARRAY(w->arena, body_motion, w->model->number_of_bodies)};
 }
 
+/* Whether the speed of a tendon's armature grows by the turning of its pieces. */
+TB_FN bool has_turning_armature(const tb_model_tendon *t)
+{
+    return t->armature != 0 && t->number_of_points > 0;
+}
+
+/* Sets the bodies' accelerations at the velocities of the end, which armature_error needs. False if memory is
+ * refused. */
+TB_CALLED bool accelerate_tendons(tb_world *w)
+{
+    const tb_model *m = w->model;
+    bool any = false;
+    for (int32_t i = 0; i < m->number_of_tendons; i++)
+        any = any || has_turning_armature(&m->tendons[i]);
+    if (!any) return true;
+    tb_real *bias = TB_ARENA_ARRAY(w->arena, tb_real, m->number_of_dofs);
+    if (!bias) return false;
+    tb_dynamics_bias(&w->dynamics, w->u_end, tb_v3_load(m->gravity), false, bias);
+    tb_team_sync();
+    return true;
+}
+
 /* Discretization error (J) of a spatial tendon's armature a. The step takes the tendon's speed s
  * and the growth g of s by the turning of its pieces from the begin; at the end they are others, so
  * that a dt (g1 s1 - g0 s) remains, and terms of higher order. The bodies move with u_end. */
@@ -431,7 +453,7 @@ TB_CALLED double tendon_error(const tb_world *w, double turn)
         const double stretch = tb_tendon_stretch(t, tb_tendon_length(w, i, w->q));
         tb_polynomial_coefficient(t->stiffness, t->stiffness_polynomial, stretch, &slope);
         error += 0.5 * fmax(t->stiffness, slope) * dt * dt * speed * speed;
-        if (t->armature == 0 || t->number_of_points == 0) continue;
+        if (!has_turning_armature(t)) continue;
         const double mean = 0.5 * (speed + tb_transmission_velocity(&on, w->u));
         error += armature_error(w, i, speed, mean, turn);
     }
@@ -512,6 +534,7 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     /* until here the dynamics move with u0 */
     read_motions(w, m->number_of_kinematic_bodies > 0 ? at_rest : NULL, &begin);
     read_motions(w, at_rest, &end);
+    if (!accelerate_tendons(w)) return tb_fail_memory(error, 0, "an account of energy");
     const double springs =
         tendon_error(w, largest_turn(w, end.bodies)) + returning_springs_error(w);
     tb_team_sync(); /* all have read the velocities */
