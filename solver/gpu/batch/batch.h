@@ -14,7 +14,7 @@
 #include "gpu/device/device_copy.h"
 
 /* One world of a call. */
-/* Kernels by which a world goes: its model decides, never the other worlds of the batch. */
+/* Kernels by which a world goes: its model and its contacts decide, never the other worlds of the batch. */
 typedef enum tb_gpu_way {
     TB_GPU_BY_WARP,     /* that of small worlds (warp_fits.h) */
     TB_GPU_BY_PILE,     /* that of piles */

@@ -2,7 +2,7 @@
  *
  *   step_begin.cu, step_detect.cu, step_end.cu   a part of the step of every world (step_part.h)
  *   step_solve.cu, step_staggered.cu             its solve (step_solve_part.h)
- *   step_alone.cu, step_warp.cu                  all steps of a world
+ *   step_alone.cu, step_warp.cu, step_pile.cu    all steps of a world
  *
  * A block is one warp of one team or several (base/team.h). A world's team computes it with the
  * world's own memory, in an order that does not depend on the number of lanes, so its bytes cannot

@@ -78,7 +78,7 @@ typedef struct tb_gpu_launch {
     size_t arena_size;
     tb_step_options options;
     /* pinned memory of the host: once it is not 0, a world begins at most one more step, but each makes
-     * the first step of the launch; NULL: the launch goes to its end. Small worlds do not read it. */
+     * the first step of the launch; NULL: the launch goes to its end. Small worlds and piles do not read it. */
     const volatile int32_t *stop;
     int32_t wide; /* solves go to the kernel of wide worlds first */
     /* a world that has no more contacts begins no step, since another kernel goes on with it; 0: each does */

@@ -165,16 +165,10 @@ START_TEST(a_crowded_pile_asks_no_more_than_other_worlds)
 {
     play_card(NULL, NULL, NULL);
     find_card();
-    double q[64];
-    tb_error error;
     tb_model *model = stack(6), *tower = stack(7);
     tb_state *state = state_of(model), *large = state_of(tower);
     tb_stepper *single = stepper_on(TB_BACKEND_GPU, TB_FLOAT);
-    const int32_t coordinates = tb_model_count(model).coordinates;
-    memcpy(q, tb_state_q(state), (size_t)coordinates * sizeof *q);
-    for (int32_t i = 0; 7 * i < coordinates; i++)
-        q[7 * i + 3] = cos(0.2 * i), q[7 * i + 6] = sin(0.2 * i);
-    TEST_OK(tb_state_set_q(state, q, coordinates, &error), &error);
+    turn_boxes(state);
     for (int i = 0; i < 2; i++) step(single, state, 1), step(single, large, 1);
     ck_assert_int_gt(tb_state_number_of_contacts(state), 32);
     const int64_t tables = asked().tables, launches = launches_of_steps(single, large);

@@ -102,20 +102,6 @@ static tb_model *six_boxes(void)
     return stack(6);
 }
 
-/* Each about the vertical axis, so that faces meet in eight points: more contacts than a warp holds. */
-static void turn_boxes(tb_state *state)
-{
-    double q[64];
-    tb_error error;
-    const int32_t coordinates = tb_model_count(tb_state_model(state)).coordinates;
-    memcpy(q, tb_state_q(state), (size_t)coordinates * sizeof *q);
-    for (int32_t i = 0; 7 * i < coordinates; i++) {
-        q[7 * i + 3] = cos(0.2 * i);
-        q[7 * i + 6] = sin(0.2 * i);
-    }
-    TEST_OK(tb_state_set_q(state, q, coordinates, &error), &error);
-}
-
 static const struct {
     scene scene;
     double q, u; /* allowed differences, m or rad and their rates */

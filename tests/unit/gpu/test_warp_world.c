@@ -14,7 +14,7 @@ static const kernel PILE = {pile_world_step, pile_world_step_f32};
 
 static const double MERGE = 3e-3;
 
-/* What is compared: with the library's answer after the same steps. */
+/* A comparison with the library's answer after the same steps. */
 typedef struct trial {
     const tb_model *model;
     tb_precision precision;

@@ -81,7 +81,7 @@ typedef struct warp_rows {
     int32_t at[2];  /* from there the number of the first dof of each side's tree */
 } warp_rows;
 
-/* What a solve has come to. */
+/* Residual and counts of a solve. */
 typedef struct warp_effort {
     double residual;
     int32_t rounds, sweeps;

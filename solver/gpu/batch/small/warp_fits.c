@@ -6,7 +6,7 @@
 
 #include "step/stages/contact_terms.h"
 
-/* What a kernel has room for: as warp_solve.h and warp_keep.h have it. */
+/* Room of a kernel: as warp_solve.h and warp_keep.h have it. */
 typedef struct room {
     int32_t dofs, coordinates, bodies, trees;
     int32_t dofs_of_tree; /* at most */

@@ -39,7 +39,7 @@ enum {
 };
 
 #ifndef TB_UNIT_PILE
-/* What a problem is copied to on its way to the rows of Y. */
+/* Memory of a problem on its way to the rows of Y. */
 typedef struct wide_loading {
     tb_real values[WIDE_MOST_QUADS * WIDE_GROUP];
     /* of a block: first of its values, from bit 12 on their number in a row, and from bit 18 on its
