@@ -68,7 +68,7 @@ TB_STATIC void solve_wide(const tb_gpu_launch *launch, int32_t slot)
 }
 
 /* Blocks that find room on a processor by their shared memory. */
-enum { WIDE_AT_ONCE = 14 };
+enum { WIDE_AT_ONCE = 12 };
 
 STEP_KERNEL(WIDE_AT_ONCE)
 {

@@ -24,12 +24,14 @@ enum {
 #else
     WIDE_MOST_ITEMS = 80,
     WIDE_MOST_ROWS = 112,
-    WIDE_MOST_QUADS = 320,
+    WIDE_MOST_QUADS = 448,
+    WIDE_MOST_VALUES = 1280, /* of Y */
 #endif
     WIDE_LANES = 32, /* of a world, which hold the first rows of the system */
     WIDE_GROUP = 4,  /* dofs */
     WIDE_GROUPS = WIDE_MOST_DOFS / WIDE_GROUP,
-    WIDE_ROWS = 4, /* of an item */
+    WIDE_WHOLE_GROUPS = WIDE_LANES / WIDE_GROUP, /* at most, of whole rows */
+    WIDE_ROWS = 4,                               /* of an item */
     /* the bits of a word of `columns`: first quad, row, number of rows, groups as bits */
     WIDE_QUAD_BITS = 9,
     WIDE_ROW_BITS = 7,
@@ -41,7 +43,7 @@ enum {
 #ifndef TB_UNIT_PILE
 /* Memory of a problem on its way to the rows of Y. */
 typedef struct wide_loading {
-    tb_real values[WIDE_MOST_QUADS * WIDE_GROUP];
+    tb_real values[WIDE_MOST_VALUES];
     /* of a block: first of its values, from bit 12 on their number in a row, and from bit 18 on its
      * first row; its first run, and from bit 16 on the number of runs */
     uint32_t value[WIDE_MOST_ROWS], segment[WIDE_MOST_ROWS];
@@ -57,11 +59,12 @@ typedef struct TB_ALIGNED(16) wide_memory {
         wide_loading loading;
 #endif
         struct {
-            warp_quad pivots[2][WIDE_GROUPS + 1]; /* rows of the elimination, in turns */
-            double s[WIDE_MOST_DOFS];             /* Y' lambda */
-            double lambda[WIDE_MOST_ROWS];        /* impulses of the iterate */
-            double x[WIDE_MOST_ROWS];             /* velocities that wide_find_velocities found */
-            double p[WIDE_MOST_ROWS];             /* impulses that the proximal term pulls to */
+            warp_quad pivots[2][2]
+                            [WIDE_GROUPS + 1]; /* pairs of rows of the elimination, in turns */
+            double s[WIDE_MOST_DOFS];          /* Y' lambda */
+            double lambda[WIDE_MOST_ROWS];     /* impulses of the iterate */
+            double x[WIDE_MOST_ROWS];          /* its velocities, or the answer's */
+            double p[WIDE_MOST_ROWS];          /* impulses that the proximal term pulls to */
             union {
                 double answer[WIDE_MOST_ROWS]; /* the iterate in its laws' sets, which is judged */
                 struct {
@@ -100,6 +103,8 @@ typedef struct wide_progress {
     tb_real epsilon; /* weight of the proximal term, as a share of G's diagonal */
     int32_t steps, sweeps, failures, extensions;
     int32_t limit; /* of the steps, until the solve begins anew or is given up */
+    /* the residual when x was summed from the iterate last; DBL_MAX: x is not the iterate's */
+    double summed;
 } wide_progress;
 
 /* A solve, in shared memory: its lanes' stacks have no room in the first cache. */
@@ -112,6 +117,9 @@ typedef struct wide_solve {
     double inverse_norm; /* of c */
     int32_t items, rows, dofs;
     bool has_fine; /* answers keep the rounding of their impulses */
+#ifndef TB_UNIT_PILE
+    uint32_t common_groups; /* see wide_common_groups */
+#endif
 } wide_solve;
 
 #ifdef __CUDACC__
@@ -136,11 +144,11 @@ TB_FN wide_memory *wide_memory_of(wide_solve *w)
     return &w->memory;
 }
 
-/* ds, the solution of the system. It lies where an even pivot's row was, because the last pivot is
- * odd. */
+/* ds, the solution of the system. It lies where the rows of an even pair were, because the last pair
+ * is odd. */
 TB_FN warp_quad *wide_right(wide_memory *m)
 {
-    return m->pivots[0];
+    return m->pivots[0][0];
 }
 
 /* ---- items ---- */
@@ -327,17 +335,34 @@ TB_STATIC tb_real wide_weight_of(wide_solve *w, int32_t item)
     return sum / TB_R(rows);
 }
 
+/* The groups of all dofs where every item is to have all of them: the system takes whole rows faster
+ * than rows of few groups where items have half of the groups or more, and there is room. Else
+ * none. */
+TB_STATIC uint32_t wide_common_groups(const tb_problem *problem)
+{
+    const int32_t groups = (problem->number_of_dofs + WIDE_GROUP - 1) / WIDE_GROUP;
+    const int32_t all = problem->number_of_rows * groups;
+    int32_t quads = 0;
+    TB_EACH (b, problem->number_of_blocks)
+        quads +=
+            problem->blocks[b].rows * tb_count_bits(wide_groups_of(problem, &problem->blocks[b]));
+    (void)tb_team_before(quads, &quads);
+    const bool is_whole = 2 * quads >= all && all <= WIDE_MOST_QUADS && groups <= WIDE_WHOLE_GROUPS;
+    return is_whole ? (1u << groups) - 1 : 0;
+}
+
 /* Items of all blocks. */
 TB_STATIC void wide_load_items(wide_solve *w)
 {
     const tb_problem *problem = &w->problem;
+    const uint32_t common = wide_common_groups(problem);
     int32_t items = 0, quads = 0;
     TB_ROLLED
     for (int32_t base = 0; base < problem->number_of_blocks; base += tb_team_lanes()) {
         const int32_t b = base + tb_team_lane();
         const bool is = b < problem->number_of_blocks;
         const tb_block *block = &problem->blocks[is ? b : 0];
-        const uint32_t groups = is ? wide_groups_of(problem, block) : 0;
+        const uint32_t groups = !is ? 0 : common ? common : wide_groups_of(problem, block);
         int32_t more, wider;
         const int32_t item = items + tb_team_before(is ? wide_items_of(block) : 0, &more);
         const int32_t quad =
@@ -350,6 +375,7 @@ TB_STATIC void wide_load_items(wide_solve *w)
         w->items = items;
         w->rows = problem->number_of_rows;
         w->dofs = problem->number_of_dofs;
+        w->common_groups = common;
     }
 }
 
@@ -377,6 +403,8 @@ TB_STATIC void wide_load(wide_solve *w, int32_t values, const tb_real *lambda, c
     TB_EACH (r, w->rows) m->lambda[r] = tb_impulse_at(lambda, fine, r);
     TB_EACH (dof, WIDE_MOST_DOFS) m->s[dof] = 0;
     TB_EACH (i, w->items) m->weight[i] = wide_weight_of(w, i);
+    /* wide_add_whole_item multiplies it by zero, behind a last item of two rows */
+    if (TB_LEADER && w->rows < WIDE_MOST_ROWS) m->k[w->rows] = TB_VALUE(warp_quad){{0, 0, 0, 0}};
     tb_team_sync();
 }
 

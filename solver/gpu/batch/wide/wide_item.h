@@ -171,6 +171,14 @@ TB_STATIC double wide_sum_dof(wide_solve *w, const double *lambda, int32_t dof, 
     const wide_memory *m = wide_memory_of(w);
     double sum = 0;
     WIDE_IS_SHARED(lambda);
+    if (w->common_groups != 0) { /* the numbers of all dofs of a row lie in a row */
+        const int32_t width = WIDE_GROUP * tb_count_bits(w->common_groups);
+        if (dof >= width) return 0;
+        const tb_real *y = m->quads[0].v + dof;
+        TB_UNROLLED
+        for (int32_t row = 0; row < w->rows; row++, y += width) sum += lambda[row] * (double)*y;
+        return sum;
+    }
     TB_UNROLLED
     for (int32_t row = first; row < w->rows; row += stride)
         sum += lambda[row] * (double)wide_value(m, m->row_columns[row], dof);

@@ -30,7 +30,9 @@
 /* As in solve/newton/newton.c. */
 static const tb_real WIDE_FIRST_EPSILON = TB_R(0.1);
 static const tb_real WIDE_LEAST_EPSILON = TB_R(1e-4);
-static const tb_real WIDE_SHRINK = TB_R(0.1);
+/* Of epsilon after a round, from the first start and from the others. Rounds at weights that fall
+ * faster go in circles more often. */
+static const tb_real WIDE_SHRINK = TB_R(0.3), WIDE_CAREFUL_SHRINK = TB_R(0.5);
 static const tb_real WIDE_GROWTH = TB_R(4), WIDE_LARGEST_EPSILON = 10;
 static const double WIDE_CONTRACTION = 0.1, WIDE_DECREASE = 1e-4;
 /* An item without a slope whose lack is at most this share of the tolerance, as a velocity, is left
@@ -40,16 +42,17 @@ static const double WIDE_NO_LACK = 0.01;
 static const double WIDE_COLD = 0.05;
 /* An iterate whose residual is at most so many tolerances is judged. */
 static const double WIDE_NEAR = 2;
-/* Steps of Newton's from the start, as many from zero impulses, and sweeps, after which a solve is
- * left to the general solvers. More new starts cost more than these solvers: where launches do not overlap,
- * all worlds wait for the longest solve. */
-enum { WIDE_STEPS = 100, WIDE_SWEEPS = 400 };
+/* Steps of Newton's from a start, starts, and sweeps, after which a solve is left to the general
+ * solvers. */
+enum { WIDE_STEPS = 100, WIDE_STARTS = 5, WIDE_SWEEPS = 400 };
 /* Steps after which epsilon falls to WIDE_LATE_EPSILON where rounds stall: slow motions of the dofs
  * lose little of their residual in a round at a larger weight. Sooner it costs more steps than it
  * saves, because Newton crawls from kink to kink at such weights. */
 enum { WIDE_LATE = 20 };
 static const tb_real WIDE_LATE_EPSILON = TB_R(1e-7);
-enum { WIDE_STEPS_OF_ROUND = 12, WIDE_FEW_STEPS = 8, WIDE_SHORTENINGS = 8 };
+/* A round that needs more steps, or shorter ones, ends, and the next one has a larger weight: that is
+ * cheaper than to crawl on. */
+enum { WIDE_STEPS_OF_ROUND = 4, WIDE_SHORTENINGS = 4, WIDE_CAREFUL_SHORTENINGS = 8 };
 /* Sweeps of the first burst and of the longest. A burst follows one that leaves at most WIDE_GAIN
  * of the residual a sweep. */
 enum { WIDE_BURST = 2, WIDE_LONGEST_BURST = 8 };
@@ -59,6 +62,9 @@ static const double WIDE_GAIN = 0.6;
  * stays within WIDE_SAME of itself. */
 static const double WIDE_STALLED = 0.3, WIDE_FAR_WAY = 1e3, WIDE_SAME = 1.1;
 enum { WIDE_EXTENSIONS = 20 };
+/* A round sums x anew when the residual has fallen to this share of the one at the last sum: x follows
+ * from steps in working precision. */
+static const double WIDE_DRIFT = 1e-3;
 enum { WIDE_FAILURES = 2 /* in a row, before sweeps */ };
 
 /* ---- Newton's step ---- */
@@ -201,12 +207,19 @@ TB_CALLED double wide_look(wide_solve *w, tb_real epsilon, wide_way way, tb_real
     return wide_root_of_sum(merit);
 }
 
+/* Whether the solve is at the start of the step. It goes on more carefully from another one. */
+TB_FN bool wide_is_first_start(const wide_progress *now)
+{
+    return now->limit <= (int32_t)WIDE_STEPS;
+}
+
 /* Goes along the step, shortened until the merit falls; false: it does not. */
 TB_STATIC bool wide_search_line(wide_solve *w, wide_progress *now, double *merit)
 {
+    const int most = wide_is_first_start(now) ? WIDE_SHORTENINGS : WIDE_CAREFUL_SHORTENINGS;
     tb_real length = 1;
     TB_ROLLED
-    for (int k = 0; k < WIDE_SHORTENINGS; k++, length /= 2) {
+    for (int k = 0; k < most; k++, length /= 2) {
         const double reached =
             wide_look(w, now->epsilon, k == 0 ? WIDE_STEP : WIDE_SHORTER, length);
         if (!(reached <= *merit * (1 - WIDE_DECREASE * (double)length))) continue;
@@ -231,24 +244,30 @@ TB_FN tb_real wide_least_epsilon(const wide_progress *now, bool stalls)
 }
 
 /* Newton for one p, from p. */
-TB_STATIC wide_end wide_round(wide_solve *w, wide_progress *now, int32_t *steps)
+TB_STATIC wide_end wide_round(wide_solve *w, wide_progress *now)
 {
     double *lambda = wide_memory_of(w)->lambda;
-    wide_find_velocities(w, lambda);
+    /* x moves with the iterate, but for rounding */
+    if (!(now->residual > WIDE_DRIFT * now->summed)) {
+        wide_find_velocities(w, lambda);
+        now->summed = now->residual;
+    }
     double merit = wide_look(w, now->epsilon, WIDE_AT_START, 0);
     const double before = merit;
     tb_team_sync();
     TB_ROLLED
-    for (*steps = 0; *steps < WIDE_STEPS_OF_ROUND && now->steps < now->limit;) {
+    for (int k = 0; k < WIDE_STEPS_OF_ROUND && now->steps < now->limit; k++) {
         now->steps++;
         wide_solve_system(w);
         if (!wide_search_line(w, now, &merit)) return WIDE_FAILED;
-        (*steps)++;
         const bool judged = now->residual <= WIDE_NEAR * w->tolerance;
         if (judged) now->residual = wide_judge(w);
         if (now->residual <= w->tolerance) return WIDE_SOLVED;
+        if (judged) { /* x is the answer's */
+            wide_find_velocities(w, lambda);
+            now->summed = now->residual;
+        }
         if (merit <= WIDE_CONTRACTION * before) return WIDE_CONTRACTED;
-        if (judged) wide_find_velocities(w, lambda); /* x has been the answer's */
     }
     return WIDE_FAILED;
 }
@@ -301,6 +320,7 @@ TB_CALLED bool wide_extend(wide_solve *w, double residual)
 TB_STATIC void wide_sweep_on(wide_solve *w, wide_progress *now, int32_t turns)
 {
     now->residual = wide_sweep(w, turns);
+    now->summed = now->residual;
     now->sweeps += turns;
 }
 
@@ -318,37 +338,46 @@ TB_STATIC void wide_begin_with_sweeps(wide_solve *w, wide_progress *now)
 }
 
 /* After a round: a smaller proximal weight, or a larger one, and sweeps after some failures. */
-TB_STATIC void wide_follow(wide_solve *w, wide_progress *now, wide_end end, int32_t steps)
+TB_STATIC void wide_follow(wide_solve *w, wide_progress *now, wide_end end)
 {
     if (end == WIDE_CONTRACTED) {
         const bool stalls = now->residual > WIDE_STALLED * now->last;
         now->failures = 0;
         now->last = now->residual;
-        if (stalls && now->extensions++ < WIDE_EXTENSIONS && wide_extend(w, now->residual)) return;
+        if (stalls && now->extensions++ < WIDE_EXTENSIONS) {
+            const bool extended = wide_extend(w, now->residual);
+            now->summed = extended ? now->residual : DBL_MAX;
+            if (extended) return;
+        }
         const tb_real least = wide_least_epsilon(now, stalls);
-        if (steps <= WIDE_FEW_STEPS)
-            now->epsilon = tb_min(now->epsilon, tb_max(now->epsilon * WIDE_SHRINK, least));
+        const tb_real shrink = wide_is_first_start(now) ? WIDE_SHRINK : WIDE_CAREFUL_SHRINK;
+        now->epsilon = tb_min(now->epsilon, tb_max(now->epsilon * shrink, least));
         return;
     }
     now->failures++;
     now->epsilon = tb_min(now->epsilon * WIDE_GROWTH, WIDE_LARGEST_EPSILON);
     now->residual = wide_judge(w);
+    now->summed = DBL_MAX; /* x is the answer's */
     if (now->failures <= WIDE_FAILURES) return;
     wide_sweep_on(w, now, WIDE_LONGEST_BURST);
     now->epsilon = WIDE_FIRST_EPSILON;
     now->failures = 0;
 }
 
-/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. */
+/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. From the
+ * third start on, sweeps make each one differ from those before. */
 TB_STATIC void wide_begin_from_zero(wide_solve *w, wide_progress *now)
 {
     TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = 0;
     tb_team_sync();
     now->residual = wide_judge(w);
     wide_take_answer(w);
+    now->summed = now->residual;
     now->epsilon = WIDE_FIRST_EPSILON;
     now->last = DBL_MAX;
     now->failures = now->extensions = 0;
+    const int32_t others = now->limit / (int32_t)WIDE_STEPS - 1;
+    if (others > 0) wide_sweep_on(w, now, others * (int32_t)WIDE_LONGEST_BURST);
     now->limit += (int32_t)WIDE_STEPS;
 }
 
@@ -358,15 +387,14 @@ typedef enum wide_state { WIDE_REACHED, WIDE_PAUSED, WIDE_GIVEN_UP } wide_state;
 /* Rounds from the iterate as it is to the tolerance. */
 TB_STATIC wide_state wide_make_rounds(wide_solve *w, wide_progress *now, int32_t most)
 {
-    int32_t steps;
     TB_ROLLED
     while (now->residual > w->tolerance && now->sweeps < WIDE_SWEEPS) {
-        if (now->steps >= 2 * (int32_t)WIDE_STEPS) break;
+        if (now->steps >= WIDE_STARTS * (int32_t)WIDE_STEPS) break;
         if (now->steps + now->sweeps >= most) return WIDE_PAUSED;
         if (now->steps >= now->limit) wide_begin_from_zero(w, now);
-        const wide_end end = wide_round(w, now, &steps);
+        const wide_end end = wide_round(w, now);
         if (end == WIDE_SOLVED) return WIDE_REACHED;
-        wide_follow(w, now, end, steps);
+        wide_follow(w, now, end);
     }
     return now->residual <= w->tolerance ? WIDE_REACHED : WIDE_GIVEN_UP;
 }
@@ -387,6 +415,7 @@ TB_STATIC void wide_begin(wide_solve *w, wide_progress *now, bool begins_with_sw
     now->residual = wide_judge(w);
     if (now->residual <= w->tolerance) return;
     wide_take_answer(w);
+    now->summed = now->residual;
     if (begins_with_sweeps || now->residual > WIDE_COLD) wide_begin_with_sweeps(w, now);
     now->epsilon = tb_clamp(TB_R(sqrt(now->residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
     now->last = DBL_MAX;

@@ -39,7 +39,7 @@ TB_STATIC bool wide_is_asked_for(const tb_world *w)
 {
     const tb_solve_options *o = &w->options->solve;
     return w->solver == TB_SOLVER_NUMBER_auto && o->stop == TB_STOP_RESIDUAL && o->warm_start &&
-           o->maximum_iterations >= 2 * (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
+           o->maximum_iterations >= WIDE_STARTS * (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
 }
 
 /* The other residuals of an item's answer, as judge.h has them of a block. */
@@ -113,7 +113,7 @@ enum { WIDE_SLICE = 24 };
 typedef struct TB_ALIGNED(16) wide_pause {
     wide_progress now;
     tb_arena_mark mark; /* of the arena before the solve */
-    double lambda[WIDE_MOST_ROWS];
+    double lambda[WIDE_MOST_ROWS], x[WIDE_MOST_ROWS];
 } wide_pause;
 
 /* How far a step's solve is after wide_step_solve. */
@@ -142,14 +142,20 @@ TB_STATIC void wide_take_up(wide_solve *s, const tb_world *w, const wide_pause *
         return;
     }
     *now = pause->now;
-    TB_EACH (r, s->rows) wide_memory_of(s)->lambda[r] = pause->lambda[r];
+    TB_EACH (r, s->rows) {
+        wide_memory_of(s)->lambda[r] = pause->lambda[r];
+        wide_memory_of(s)->x[r] = pause->x[r];
+    }
     tb_team_sync();
 }
 
 TB_STATIC void wide_put_down(wide_solve *s, const wide_progress *now, tb_arena_mark mark,
                              wide_pause *pause)
 {
-    TB_EACH (r, s->rows) pause->lambda[r] = wide_memory_of(s)->lambda[r];
+    TB_EACH (r, s->rows) {
+        pause->lambda[r] = wide_memory_of(s)->lambda[r];
+        pause->x[r] = wide_memory_of(s)->x[r];
+    }
     if (TB_LEADER) {
         pause->now = *now;
         pause->mark = mark;

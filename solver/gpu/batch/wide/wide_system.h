@@ -2,10 +2,12 @@
  *
  * Lane d holds row d of the matrix, and the rows 32 to 35 of a larger world lie in the first lanes
  * beside their own. A row is summed item by item over the groups of the item's dofs, then eliminated
- * by Gauss and Jordan: the lane of the pivot's row writes it to shared memory and all lanes read it
- * there. After each pivot the numbers move down by one place, so that the pivot's column always lies
- * in the first place and a loop over pivots needs no code of its own for each. The diagonal holds the
- * proximal term's one, which is added when its pivot comes, so no pivot is looked for. */
+ * by Gauss and Jordan, two pivots at a time: the lanes of their rows write them to shared memory and
+ * all lanes read them there. Then the numbers move down by two places, so that the pivots' columns
+ * always lie in the first places and a loop over pivots needs no code of its own for each. The
+ * diagonal holds the proximal term's one, which is added when its pivot comes, so no pivot is looked
+ * for. Where items have most of the groups, rows of Y have them all (wide_common_groups), and the sum
+ * is one short loop over rows. */
 #ifndef TB_GPU_WIDE_SYSTEM_H
 #define TB_GPU_WIDE_SYSTEM_H
 
@@ -99,9 +101,68 @@ WIDE_FN void wide_add_item(wide_memory *m, uint32_t columns, wide_line *line, wi
     }
 }
 
+/* The part of a row in the lines of a world whose items have all groups. A group that the world has
+ * not takes numbers of the next row, which stay behind all pivots. */
+WIDE_FN void wide_add_whole_row(const warp_quad *quad, tb_real a, wide_line *line)
+{
+#define ADD_GROUP(group, next)                                                                     \
+    if (group < WIDE_WHOLE_GROUPS) wide_add_scaled(a, &quad[group], &line->h##group);
+    WIDE_EACH_GROUP(ADD_GROUP)
+#undef ADD_GROUP
+}
+
+/* A lane's number of a row there. */
+WIDE_FN tb_real wide_whole_value(const tb_real *y, int32_t dof, int32_t row, int32_t stride)
+{
+    return dof < WIDE_GROUP * stride ? y[row * WIDE_GROUP * stride] : TB_R(0);
+}
+
+/* The part of a row of K in Y' K of a lane, and of its lack in the right side. `lack` is NULL where
+ * the lack is the row's last number. */
+WIDE_FN void wide_add_slope(tb_real y, const warp_quad *k, const tb_real *lack, int32_t row,
+                            wide_line *line, warp_quad *a)
+{
+    line->g += y * (lack ? lack[row] : k->v[3]);
+    a->v[0] += y * k->v[0];
+    a->v[1] += y * k->v[1];
+    a->v[2] += y * k->v[2];
+    if (lack) a->v[3] += y * k->v[3];
+}
+
+/* wide_add_item there. */
+WIDE_FN void wide_add_whole_item(wide_memory *m, uint32_t columns, int32_t stride, wide_line *line)
+{
+    const warp_quad *k = wide_slope(m, columns), *quad = m->quads + wide_quad(columns, 0);
+    const int32_t row = wide_row(columns), rows = wide_rows(columns), dof = tb_team_lane();
+    const tb_real *y = quad->v + dof;
+    const bool is_spin = rows == WIDE_ROWS;
+    warp_quad a = wide_no_numbers();
+    wide_add_slope(wide_whole_value(y, dof, 0, stride), &k[0], is_spin ? m->lack : NULL, row, line,
+                   &a);
+    if (rows > 1) {
+        const tb_real third = rows > 2 ? wide_whole_value(y, dof, 2, stride) : TB_R(0);
+        const warp_quad second_k = k[1], third_k = k[2]; /* read before they are used */
+        wide_add_slope(wide_whole_value(y, dof, 1, stride), &second_k, is_spin ? m->lack : NULL,
+                       row + 1, line, &a);
+        wide_add_slope(third, &third_k, is_spin ? m->lack : NULL, row + 2, line, &a);
+    }
+    if (is_spin)
+        wide_add_slope(wide_whole_value(y, dof, 3, stride), &k[3], m->lack, row + 3, line, &a);
+    TB_ROLLED
+    for (int32_t r = 0; r < rows; r++, quad += stride) {
+        wide_add_whole_row(quad, a.v[0], line);
+        a.v[0] = a.v[1];
+        a.v[1] = a.v[2];
+        a.v[2] = a.v[3];
+    }
+}
+
 /* The parts of all items that count. */
 WIDE_FN void wide_add_items(wide_solve *w, wide_memory *m, wide_line *line, wide_line *second)
 {
+#ifndef TB_UNIT_PILE
+    const int32_t stride = tb_count_bits(w->common_groups);
+#endif
     TB_ROLLED
     for (int32_t first = 0; first < w->items; first += WIDE_LANES) {
         const int32_t own = first + tb_team_lane();
@@ -109,15 +170,23 @@ WIDE_FN void wide_add_items(wide_solve *w, wide_memory *m, wide_line *line, wide
         for (uint32_t left = tb_team_ballot(own < w->items && m->active[own]); left != 0;
              left &= left - 1) {
             const int32_t item = first + tb_count_bits((left & (0 - left)) - 1);
+#ifndef TB_UNIT_PILE
+            if (!second && stride > 0) {
+                wide_add_whole_item(m, m->columns[item], stride, line);
+                continue;
+            }
+#endif
             wide_add_item(m, m->columns[item], line, second);
         }
     }
 }
 
-/* Adds the proximal term's one to the pivot and writes its row, of `width` numbers. */
-WIDE_FN void wide_share_pivot(warp_quad *shared, int32_t width, wide_line *line)
+/* Adds the proximal term's one to the pivot, the number in `place`, and writes its row, of `width`
+ * numbers. */
+WIDE_FN void wide_share_pivot(warp_quad *shared, int32_t width, int32_t place, wide_line *line)
 {
-    line->h0.v[0] += 1;
+    line->h0.v[0] += place == 0 ? TB_R(1) : TB_R(0);
+    line->h0.v[1] += place == 1 ? TB_R(1) : TB_R(0);
 #define SHARE_GROUP(group, next)                                                                   \
     if (width > WIDE_GROUP * group) shared[group] = line->h##group;
     WIDE_EACH_GROUP(SHARE_GROUP)
@@ -125,49 +194,62 @@ WIDE_FN void wide_share_pivot(warp_quad *shared, int32_t width, wide_line *line)
     shared[WIDE_GROUPS].v[0] = line->g;
 }
 
-/* A group of a line less its part of the pivot's row, moved down by one place. */
-WIDE_FN void wide_move_group(tb_real factor, const warp_quad *y, const warp_quad *next_y,
-                             const warp_quad *next, warp_quad *h)
+/* A number of a line less its part of a pair of rows. */
+WIDE_FN tb_real wide_less(tb_real h, const tb_real factor[2], tb_real first, tb_real second)
 {
-    h->v[0] = h->v[1] + factor * y->v[1];
-    h->v[1] = h->v[2] + factor * y->v[2];
-    h->v[2] = h->v[3] + factor * y->v[3];
-    h->v[3] = next->v[0] + factor * next_y->v[0];
+    return h + factor[0] * first + factor[1] * second;
 }
 
-/* Takes the pivot's row from a line, which is its own one or another. */
-WIDE_FN void wide_eliminate(const warp_quad *shared, int32_t width, bool is_own, wide_line *line)
+/* A pair of rows from a lane's line, which is its own one or another; its numbers move down by two
+ * places. The pair begins with a b / c d and ends with a and d' = d - (c / a) b on the diagonal: the
+ * second row loses c / a of the first one, then any other line its first number by the first row and
+ * its second number by the second row. */
+WIDE_FN void wide_eliminate(const warp_quad shared[2][WIDE_GROUPS + 1], int32_t width,
+                            bool is_first, bool is_second, wide_line *line)
 {
-    warp_quad y = shared[0];
-    const tb_real inverse = 1 / y.v[0];
-    const tb_real factor = is_own ? TB_R(0) : -line->h0.v[0] * inverse;
-    if (is_own) line->inverse = inverse;
-    line->g += factor * shared[WIDE_GROUPS].v[0];
+    warp_quad y = shared[0][0], z = shared[1][0];
+    const tb_real inverse = 1 / y.v[0], share = z.v[0] * inverse;
+    const tb_real second_inverse = 1 / (z.v[1] - share * y.v[1]);
+    const tb_real own = is_first ? TB_R(0) : -line->h0.v[0] * inverse;
+    const tb_real other = is_second ? TB_R(0) : -(line->h0.v[1] + own * y.v[1]) * second_inverse;
+    const tb_real factor[2] = {own - other * share, other};
+    if (is_first) line->inverse = inverse;
+    if (is_second) line->inverse = second_inverse;
+    line->g = wide_less(line->g, factor, shared[0][WIDE_GROUPS].v[0], shared[1][WIDE_GROUPS].v[0]);
 #define MOVE_GROUP(group, next)                                                                    \
     if (width > WIDE_GROUP * group) {                                                              \
-        const warp_quad next_y = width > WIDE_GROUP * next ? shared[next] : wide_no_numbers();     \
-        wide_move_group(factor, &y, &next_y,                                                       \
-                        width > WIDE_GROUP * next ? &line->h##next : &line->h9, &line->h##group);  \
+        const bool is_last = width <= WIDE_GROUP * next;                                           \
+        const warp_quad next_y = is_last ? wide_no_numbers() : shared[0][next];                    \
+        const warp_quad next_z = is_last ? wide_no_numbers() : shared[1][next];                    \
+        const warp_quad behind = is_last ? line->h9 : line->h##next;                               \
+        warp_quad *h = &line->h##group;                                                            \
+        h->v[0] = wide_less(h->v[2], factor, y.v[2], z.v[2]);                                      \
+        h->v[1] = wide_less(h->v[3], factor, y.v[3], z.v[3]);                                      \
+        h->v[2] = wide_less(behind.v[0], factor, next_y.v[0], next_z.v[0]);                        \
+        h->v[3] = wide_less(behind.v[1], factor, next_y.v[1], next_z.v[1]);                        \
         y = next_y;                                                                                \
+        z = next_z;                                                                                \
     }
     WIDE_EACH_GROUP(MOVE_GROUP)
 #undef MOVE_GROUP
 }
 
-/* The pivots of four dofs from *k on: the row of each, of `width` numbers, is taken from all others. */
-WIDE_FN void wide_take_pivots(wide_memory *m, int32_t dofs, int32_t width, wide_line *line,
-                              wide_line *second)
+/* Takes the pivots from *k on, by twos, while more than `least` and at most `width` dofs are left. */
+WIDE_FN void wide_take_pivots(wide_memory *m, int32_t dofs, int32_t least, int32_t width,
+                              int32_t *k, wide_line *line, wide_line *second)
 {
     TB_ROLLED
-    for (int32_t k = dofs - width; k < dofs - width + WIDE_GROUP; k++) {
-        warp_quad *shared = m->pivots[k & 1];
-        const bool has = tb_team_lane() == k % WIDE_LANES;
-        const bool is_line = has && k < WIDE_LANES, is_second = has && k >= WIDE_LANES;
-        if (is_line) wide_share_pivot(shared, width, line);
-        if (second && is_second) wide_share_pivot(shared, width, second);
+    for (; dofs - *k > least; *k += 2) {
+        warp_quad(*shared)[WIDE_GROUPS + 1] = m->pivots[*k / 2 & 1];
+        const int32_t place = tb_team_lane() - *k % WIDE_LANES;
+        const bool has = place == 0 || place == 1, is_line = has && *k < WIDE_LANES;
+        if (is_line) wide_share_pivot(shared[place], width, place, line);
+        if (second && has && !is_line) wide_share_pivot(shared[place], width, place, second);
         tb_team_sync();
-        wide_eliminate(shared, width, is_line, line);
-        if (second) wide_eliminate(shared, width, is_second, second);
+        wide_eliminate(shared, width, is_line && place == 0, is_line && place == 1, line);
+        if (second)
+            wide_eliminate(shared, width, has && !is_line && place == 0,
+                           has && !is_line && place == 1, second);
     }
 }
 
@@ -192,14 +274,15 @@ WIDE_FN void wide_solve_lines(wide_solve *w, wide_line *line, wide_line *second)
 {
     wide_memory *m = wide_memory_of(w);
     const int32_t dofs = (w->dofs + WIDE_GROUP - 1) / WIDE_GROUP * WIDE_GROUP;
+    int32_t k = 0;
     wide_clear_line(line);
     if (second) wide_clear_line(second);
     wide_add_items(w, m, line, second);
-#define TAKE_PIVOTS(group, next)                                                                   \
-    if ((second || group > 0) && WIDE_MOST_DOFS - WIDE_GROUP * group <= dofs)                      \
-        wide_take_pivots(m, dofs, WIDE_MOST_DOFS - WIDE_GROUP * group, line, second);
-    WIDE_EACH_GROUP(TAKE_PIVOTS)
-#undef TAKE_PIVOTS
+    if (second) wide_take_pivots(m, dofs, 32, WIDE_MOST_DOFS, &k, line, second);
+    wide_take_pivots(m, dofs, 24, 32, &k, line, second);
+    wide_take_pivots(m, dofs, 16, 24, &k, line, second);
+    wide_take_pivots(m, dofs, 8, 16, &k, line, second);
+    wide_take_pivots(m, dofs, 0, 8, &k, line, second);
     wide_put_result(m, tb_team_lane(), line);
     if (second) wide_put_result(m, tb_team_lane() + WIDE_LANES, second);
     tb_team_sync();
