@@ -44,8 +44,8 @@
 /* The cost model; measured by "Choice of `auto`" in tests/bench/results/README.md. */
 static const int32_t FIRST_RUN_SWEEPS = 10;  /* sweeps; each further run is twice as long */
 static const double SET_STEPS_PRIOR = 3;     /* steps from statuses, without a history */
-static const double NEWTON_STEPS_PRIOR = 20; /* steps of Newton's rounds after sweeps */
-static const double NEWTON_STEP_COST = 2;    /* a step of Newton's, in steps from statuses */
+static const double NEWTON_STEPS_PRIOR = 20; /* steps of Newton after sweeps */
+static const double ROUND_STEP_COST = 2;     /* a step of Newton's rounds, in steps from statuses */
 static const double HISTORY_WEIGHT = 0.5;    /* of the last solve in a running average */
 static const double HISTORY_DECAY = 0.98;    /* of an average, a solve that does not use it */
 
@@ -98,6 +98,7 @@ typedef struct tb_choice {
     int32_t limit;       /* of the iterations of all runs */
     bool start_rejected; /* the start was judged and rejected */
     bool apart;          /* as of tb_warm_start */
+    bool follows_path;   /* Newton begins along falling weights */
     tb_solve_work work;
 } tb_choice;
 
@@ -117,7 +118,13 @@ TB_STATIC void auto_find_sets(tb_choice *choice, tb_warm_start *warm)
     warm->speeds = choice->speeds;
 }
 
-/* Cost of the last run. Steps within rounds judge and search more than steps from sets. */
+/* Cost of a step of Newton's in steps from statuses: steps of rounds judge and search more. */
+TB_STATIC double newton_step_cost(const tb_choice *choice)
+{
+    return choice->follows_path ? 1 : ROUND_STEP_COST;
+}
+
+/* Cost of the last run. */
 TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
 {
     const tb_solution *solution = choice->solution;
@@ -125,7 +132,7 @@ TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
     const double price = choice->history && choice->history->price > 0 ? choice->history->price
                                                                        : choice->price_of_step;
     const double cost = (double)solution->iterations - solves +
-                        solves * price * (run == TB_RUN_NEWTON ? NEWTON_STEP_COST : 1);
+                        solves * price * (run == TB_RUN_NEWTON ? newton_step_cost(choice) : 1);
     choice->cost += cost;
     if (run == TB_RUN_NEWTON) choice->cost_of_newton = cost;
 }
@@ -193,8 +200,8 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     return TB_OK;
 }
 
-/* Cost of steps from sets and of Newton's rounds, in sweeps; infinite without memory for a
- * factorization. */
+/* Cost of steps from sets and of Newton, in sweeps; infinite without memory for a factorization. Along
+ * falling weights it is the history's, where that knows it. */
 TB_CALLED tb_status auto_price(tb_choice *choice)
 {
     const tb_arena_mark mark = tb_arena_get_mark(choice->scratch);
@@ -211,6 +218,10 @@ TB_CALLED tb_status auto_price(tb_choice *choice)
     const bool none = status == TB_UNSUPPORTED;
     choice->price_of_step = none ? DBL_MAX : price.sets_step / price.sweep;
     choice->price_of_newton = none ? DBL_MAX : NEWTON_STEPS_PRIOR * price.step / price.sweep;
+    if (!none && choice->follows_path) {
+        const double known = choice->history ? choice->history->newton : 0;
+        choice->price_of_newton = known > 0 ? known : NEWTON_STEPS_PRIOR * choice->price_of_step;
+    }
     return none ? TB_OK : status;
 }
 
@@ -354,7 +365,7 @@ TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t swee
     }
     const tb_status status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
     /* a failure counts as all of Newton's rounds */
-    const double failure = NEWTON_STEPS_PRIOR * NEWTON_STEP_COST;
+    const double failure = NEWTON_STEPS_PRIOR * newton_step_cost(choice);
     const double steps = *ended ? (double)choice->work.linear_solves : failure;
     if (h) h->steps += HISTORY_WEIGHT * (steps - h->steps);
     return status;
@@ -416,7 +427,7 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
  * steps. */
 TB_STATIC tb_status auto_follow_path(tb_choice *choice, bool *ended)
 {
-    if (choice->apart || !tb_newton_has_path(choice->problem)) return TB_OK;
+    if (!choice->follows_path) return TB_OK;
     tb_status status = auto_run(choice, TB_RUN_SOR, NULL, FIRST_RUN_SWEEPS, ended);
     const bool swept = *ended;
     if (swept && choice->history) learn_of_sweeps_alone(choice, choice->solution->iterations);
@@ -549,7 +560,8 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
                         .last_factor = warm->last_factor,
                         .best_residual = DBL_MAX,
                         .limit = options->maximum_iterations,
-                        .apart = warm->apart};
+                        .apart = warm->apart,
+                        .follows_path = !warm->apart && tb_newton_has_path(problem)};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);
