@@ -178,47 +178,6 @@ TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, c
         }
 }
 
-/* to[-j] += left row[j], j < n */
-TB_FN void add_backward(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
-                        int32_t n)
-{
-    for (int32_t j = 0; j < n; j++) to[-j] += left * row[j];
-}
-
-#ifndef TB_DEVICE
-/* to += left row */
-TB_FN void add_one_row(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
-                       int32_t n)
-{
-    const tb_simd_pair f = tb_simd_pair_of(left, left);
-    int32_t j = 0;
-    for (; j + 2 <= n; j += 2)
-        tb_simd_pair_store(to + j,
-                           tb_simd_pair_add(tb_simd_pair_load(to + j),
-                                            tb_simd_pair_mul(f, tb_simd_pair_load(row + j))));
-    if (j < n) to[j] += left * row[j];
-}
-
-/* to += left[0] r0, then left[1] r1, then left[2] r2 */
-TB_FN void add_three_rows(tb_real *TB_RESTRICT to, const tb_real left[3],
-                          const tb_real *TB_RESTRICT r0, const tb_real *TB_RESTRICT r1,
-                          const tb_real *TB_RESTRICT r2, int32_t n)
-{
-    const tb_simd_pair f0 = tb_simd_pair_of(left[0], left[0]),
-                       f1 = tb_simd_pair_of(left[1], left[1]);
-    const tb_simd_pair f2 = tb_simd_pair_of(left[2], left[2]);
-    int32_t j = 0;
-    for (; j + 2 <= n; j += 2) {
-        tb_simd_pair sum = tb_simd_pair_add(tb_simd_pair_load(to + j),
-                                            tb_simd_pair_mul(f0, tb_simd_pair_load(r0 + j)));
-        sum = tb_simd_pair_add(sum, tb_simd_pair_mul(f1, tb_simd_pair_load(r1 + j)));
-        tb_simd_pair_store(to + j,
-                           tb_simd_pair_add(sum, tb_simd_pair_mul(f2, tb_simd_pair_load(r2 + j))));
-    }
-    if (j < n) to[j] = ((to[j] + left[0] * r0[j]) + left[1] * r1[j]) + left[2] * r2[j];
-}
-#endif
-
 /* The square goes into the matrix, and is zero again. */
 TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
 {
@@ -249,7 +208,16 @@ TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
     tb_team_sync();
 }
 
-/* The same for the matrix of one node, the last dof first, where it goes at once. */
+#ifdef TB_DEVICE
+/* to[-j] += left row[j], j < n */
+TB_FN void add_backward(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
+                        int32_t n)
+{
+    for (int32_t j = 0; j < n; j++) to[-j] += left * row[j];
+}
+
+/* The block goes at once into the matrix of one node, the last dof first. A processor has
+ * newton_dense.c. */
 TB_STATIC void add_to_dense(tb_newton_system *system, const tb_block *block, const tb_real *d)
 {
     const tb_problem *problem = system->problem;
@@ -272,6 +240,7 @@ TB_STATIC void add_to_dense(tb_newton_system *system, const tb_block *block, con
         }
     }
 }
+#endif
 
 /* ---- blocks along one velocity ---- */
 
@@ -296,8 +265,7 @@ TB_STATIC bool are_alike(const tb_problem *problem, const tb_block *a, const tb_
     return same || opposite;
 }
 
-/* Links the blocks along one velocity, in ascending order. */
-TB_STATIC void link_alike(tb_newton_system *system)
+TB_EXTERN void tb_newton_link_alike(tb_newton_system *system)
 {
     const tb_problem *problem = system->problem;
     const int32_t blocks = problem->number_of_blocks;
@@ -319,8 +287,8 @@ TB_STATIC void link_alike(tb_newton_system *system)
     tb_team_sync();
 }
 
-/* D' of a block, or the sum of those of all blocks along its velocity. */
-TB_STATIC const tb_real *sum_alike(const tb_newton_system *system, int32_t b, tb_real *sum)
+TB_EXTERN const tb_real *tb_newton_sum_alike(const tb_newton_system *system, int32_t b,
+                                             tb_real *sum)
 {
     const tb_real *own = system->reduced + TB_BLOCK_ROWS * (int64_t)system->problem->blocks[b].row;
     if (system->alike_after[b] < 0) return own;
@@ -330,145 +298,19 @@ TB_STATIC const tb_real *sum_alike(const tb_newton_system *system, int32_t b, tb
     return sum;
 }
 
-#ifndef TB_DEVICE
-enum { ROWS_AT_ONCE = 3 };
-
-/* Rows of Y on the dofs of a block, forwards and turned around. */
-typedef struct dense_rows {
-    tb_real forwards[ROWS_AT_ONCE][TB_DENSE_DOFS], turned[ROWS_AT_ONCE][TB_DENSE_DOFS];
-} dense_rows;
-
-/* Blocks of one row that wait to be added together. The dofs of each are among the dofs of the
- * next: joints along a chain. */
-typedef struct waiting_rows {
-    const tb_block *blocks[ROWS_AT_ONCE];
-    tb_real d[ROWS_AT_ONCE];
-    int32_t count;
-} waiting_rows;
-
-/* Place of a run of dofs among the dofs of a block; -1: some are not there. */
-TB_STATIC int32_t place_of_dofs(const tb_problem *problem, const tb_segment *run,
-                                const tb_block *block)
-{
-    const tb_segment *on = problem->segments + block->segment;
-    int32_t place = 0;
-    for (int32_t q = 0; q < block->segments; q++) {
-        const int32_t from = run->dof - on[q].dof;
-        if (from >= 0 && from + run->count <= on[q].count) return place + from;
-        place += on[q].count;
-    }
-    return -1;
-}
-
-TB_STATIC bool moves_among(const tb_problem *problem, const tb_block *few, const tb_block *many)
-{
-    const tb_segment *runs = problem->segments + few->segment;
-    for (int32_t p = 0; p < few->segments; p++)
-        if (place_of_dofs(problem, &runs[p], many) < 0) return false;
-    return true;
-}
-
-/* A row of Y on the dofs of a block that moves them all, zero for others. */
-TB_STATIC void pad_row(const tb_problem *problem, const tb_block *from, const tb_block *on,
-                       tb_real *padded)
-{
-    const tb_segment *runs = problem->segments + from->segment;
-    const tb_real *y = problem->values + from->value;
-    for (int32_t j = 0; j < on->width; j++) padded[j] = 0;
-    for (int32_t p = 0; p < from->segments; p++) {
-        tb_real *to = padded + place_of_dofs(problem, &runs[p], on);
-        for (int32_t j = 0; j < runs[p].count; j++) *to++ = *y++;
-    }
-}
-
-/* Adds n rows on the dofs of a block by one lane: a row of the matrix is walked once for all, forwards,
- * since these are turned around. d: n x n, diagonal where the block has one row. The numbers are those
- * of one row after the other. */
-TB_STATIC void add_rows(tb_newton_system *system, const tb_block *block, dense_rows *rows,
-                        const tb_real *d, int32_t n)
-{
-    const tb_segment *runs = system->problem->segments + block->segment;
-    const int32_t width = block->width, size = system->lu.rows;
-    const bool is_diagonal = block->rows == 1;
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t j = 0; j < width; j++) rows->turned[i][j] = rows->forwards[i][width - 1 - j];
-    int32_t a = 0;
-    for (int32_t p = 0; p < block->segments; p++) {
-        for (int32_t dof = runs[p].dof; dof < runs[p].dof + runs[p].count; dof++, a++) {
-            tb_real *row = system->lu.values + (int64_t)(size - 1 - dof) * size;
-            tb_real left[ROWS_AT_ONCE] = {0, 0, 0};
-            for (int32_t i = 0; i < n; i++) {
-                if (is_diagonal)
-                    left[i] = rows->forwards[i][a] * d[i * (n + 1)];
-                else
-                    for (int32_t k = 0; k < n; k++) left[i] += rows->forwards[k][a] * d[k * n + i];
-            }
-            int32_t from = width;
-            for (int32_t q = 0; q < block->segments; q++) {
-                from -= runs[q].count;
-                tb_real *to = row + size - runs[q].dof - runs[q].count;
-                if (n == 1)
-                    add_one_row(to, left[0], rows->turned[0] + from, runs[q].count);
-                else
-                    add_three_rows(to, left, rows->turned[0] + from, rows->turned[1] + from,
-                                   rows->turned[2] + from, runs[q].count);
-            }
-        }
-    }
-}
-
-/* Adds the rows that wait: one, or three on the dofs of the last, of which those that lack are
- * zero. */
-TB_STATIC void add_waiting(tb_newton_system *system, waiting_rows *waiting)
-{
-    const int32_t count = waiting->count, n = count > 1 ? ROWS_AT_ONCE : 1;
-    if (count == 0) return;
-    const tb_block *last = waiting->blocks[count - 1];
-    dense_rows rows;
-    tb_real d[ROWS_AT_ONCE * ROWS_AT_ONCE] = {0};
-    for (int32_t i = 0; i < n; i++) {
-        if (i < count)
-            pad_row(system->problem, waiting->blocks[i], last, rows.forwards[i]);
-        else
-            for (int32_t j = 0; j < last->width; j++) rows.forwards[i][j] = 0;
-        d[i * (n + 1)] = i < count ? waiting->d[i] : 0;
-    }
-    add_rows(system, last, &rows, d, n);
-    waiting->count = 0;
-}
-
-/* Adds a block, or lets its one row wait. */
-TB_STATIC void add_to_dense_alone(tb_newton_system *system, const tb_block *block, const tb_real *d,
-                                  waiting_rows *waiting)
-{
-    const tb_problem *problem = system->problem;
-    const tb_real *y = problem->values + block->value;
-    const int32_t n = block->rows, width = block->width;
-    bool moves = false; /* impulses at their bounds do not, and add nothing */
-    for (int32_t i = 0; i < n * n; i++) moves = moves || d[i] != 0;
-    if (!moves) return;
-    const bool waits = n == 1 && waiting->count > 0 && waiting->count < ROWS_AT_ONCE &&
-                       moves_among(problem, waiting->blocks[waiting->count - 1], block);
-    if (!waits) add_waiting(system, waiting);
-    if (n == 1) {
-        waiting->blocks[waiting->count] = block;
-        waiting->d[waiting->count++] = d[0];
-    } else if (n == ROWS_AT_ONCE) {
-        dense_rows rows;
-        for (int32_t i = 0; i < n; i++)
-            for (int32_t j = 0; j < width; j++) rows.forwards[i][j] = y[(int64_t)i * width + j];
-        add_rows(system, block, &rows, d, n);
-    } else {
-        add_to_dense(system, block, d);
-    }
-}
-#endif
-
 /* 1 + Y D' Y' */
 TB_STATIC void assemble_dofs(tb_newton_system *system)
 {
     const tb_problem *problem = system->problem;
     tb_block_lu *lu = &system->lu;
+#ifdef TB_DEVICE
+    if (system->one_node && !system->knows_alike) tb_newton_link_alike(system);
+#else
+    if (system->one_node) {
+        tb_newton_assemble_dense(system);
+        return;
+    }
+#endif
     tb_block_lu_clear(lu);
     TB_EACH (k, problem->number_of_dofs) {
         if (system->node[k] < 0) continue;
@@ -478,38 +320,28 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
     }
     tb_team_sync();
     const tb_block *before = NULL;
-    const bool dense = system->one_node;
-#ifndef TB_DEVICE
-    waiting_rows waiting = {.count = 0};
-#endif
-    if (dense && !system->knows_alike) link_alike(system);
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
-        if (dense) {
+#ifdef TB_DEVICE
+        if (system->one_node) {
             /* D' of open blocks is zero */
             tb_real sum;
             if (system->alike_before[b] >= 0) continue;
             if (!system->inside[b] && system->alike_after[b] < 0) continue;
-            const tb_real *d = sum_alike(system, b, &sum);
-#ifdef TB_DEVICE
+            const tb_real *d = tb_newton_sum_alike(system, b, &sum);
             if (before && !same_runs(problem, before, block)) tb_team_sync();
             add_to_dense(system, block, d);
-#else
-            add_to_dense_alone(system, block, d, &waiting);
-#endif
             before = block;
             continue;
         }
+#endif
         if (!system->inside[b]) continue;
         if (before && !same_runs(problem, before, block)) spread_square(system, before);
         add_to_square(problem, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row,
                       system->square);
         before = block;
     }
-#ifndef TB_DEVICE
-    add_waiting(system, &waiting);
-#endif
-    if (before && !dense) spread_square(system, before);
+    if (before && !system->one_node) spread_square(system, before);
     tb_team_sync();
 }
 
@@ -573,10 +405,10 @@ TB_EXTERN void tb_newton_expand(const tb_newton_system *system, const uint8_t *s
     TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         const int32_t n = block->rows;
-        if (statuses[b] == TB_CONTACT_OPEN) continue;
         const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
-        tb_real velocity[TB_BLOCK_ROWS], *to = dlambda + block->row;
+        tb_real *velocity = system->work + block->row, *to = dlambda + block->row;
         tb_gather_any(problem, block, system->ds, velocity);
+        if (statuses[b] == TB_CONTACT_OPEN) continue;
         for (int32_t i = 0; i < n; i++) {
             TB_ROLLED
             for (int32_t k = 0; k < n; k++) to[i] -= d[i * n + k] * velocity[k];

@@ -351,7 +351,11 @@ TB_STATIC tb_status solve_factorized(tb_newton_system *system, const tb_real *we
     if (!tb_newton_reduce(system, weight, slope, prox_gap, statuses, dlambda)) return TB_OK;
     *solved = tb_newton_update_solve(system) || tb_newton_cached_factor_solve(system);
     if (!*solved) {
-        const tb_status status = cover_pattern(system, statuses);
+        tb_status status = cover_pattern(system, statuses);
+#ifndef TB_DEVICE
+        if (status == TB_OK && system->one_node && !system->groups)
+            status = tb_newton_group_rows(system);
+#endif
         if (status != TB_OK) return status;
         *solved = tb_newton_factor_dofs(system);
         if (*solved) {
@@ -388,7 +392,8 @@ TB_EXTERN void tb_newton_system_move(const tb_newton_system *system, const tb_re
     TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         if (problem->values) {
-            tb_gather_any(problem, block, system->ds, dxi + block->row);
+            for (int32_t i = block->row; i < block->row + block->rows; i++)
+                dxi[i] = system->work[i];
         } else {
             for (int32_t i = 0; i < block->rows; i++) {
                 int32_t at = 0, column = 0;

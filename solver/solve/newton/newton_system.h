@@ -48,6 +48,21 @@ typedef struct tb_newton_cached_factor {
     tb_real *basis, *near, *inverse; /* vectors of dofs; dofs x dofs */
 } tb_newton_cached_factor;
 
+#ifndef TB_DEVICE
+enum { TB_DENSE_GROUP_ROWS = 3 };
+
+/* Rows of Y that a processor adds together to the matrix of one dense node (newton_dense.c). */
+#define tb_dense_group TB_SYMBOL(tb_dense_group)
+typedef struct tb_dense_group {
+    int32_t block[TB_DENSE_GROUP_ROWS]; /* of each row; of all rows unless `of_blocks` */
+    int32_t rows;
+    bool of_blocks;     /* each row is a block of its own */
+    bool has_numbers;   /* `turned` has been written */
+    const tb_block *on; /* the block whose dofs all rows move: the last one */
+    tb_real *turned;    /* rows x width of `on`, the last dof first */
+} tb_dense_group;
+#endif
+
 #define tb_newton_system TB_SYMBOL(tb_newton_system)
 typedef struct tb_newton_system {
     const tb_problem *problem;
@@ -62,7 +77,7 @@ typedef struct tb_newton_system {
     tb_block_lu lu;
     tb_real *x; /* right side and solution: `arena_x`, or in fast memory */
     tb_real *arena_x;
-    tb_real *work;  /* rows */
+    tb_real *work;  /* rows; factorized, after a solve: Y' ds */
     int32_t widest; /* block's width, factorized */
     /* factorized: D' as squares at 6 row; zero square of the widest block for sums */
     tb_real *reduced, *square;
@@ -74,6 +89,10 @@ typedef struct tb_newton_system {
     tb_newton_update update;
     tb_newton_cached_factor cached;
     int32_t solves, factorizations; /* so far */
+#ifndef TB_DEVICE
+    tb_dense_group *groups; /* of one dense node; NULL: not known yet */
+    int32_t number_of_groups;
+#endif
 } tb_newton_system;
 
 /* Allocates the arrays that do not depend on the pattern. */
@@ -118,13 +137,28 @@ TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *star
 TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
                                 const tb_real *slope, const tb_real *prox_gap,
                                 const uint8_t *statuses, tb_real *dlambda);
+/* Links the blocks of one row along one velocity, in ascending order. */
+#define tb_newton_link_alike TB_SYMBOL(tb_newton_link_alike)
+TB_EXTERN void tb_newton_link_alike(tb_newton_system *system);
+/* D' of a block, or the sum, in *sum, of those of all blocks along its velocity. */
+#define tb_newton_sum_alike TB_SYMBOL(tb_newton_sum_alike)
+TB_EXTERN const tb_real *tb_newton_sum_alike(const tb_newton_system *system, int32_t b,
+                                             tb_real *sum);
+#ifndef TB_DEVICE
+/* Groups the rows of Y for the matrix of one dense node. RESOURCE_EXHAUSTED. */
+#define tb_newton_group_rows TB_SYMBOL(tb_newton_group_rows)
+TB_EXTERN tb_status tb_newton_group_rows(tb_newton_system *system);
+/* The matrix 1 + Y D' Y' of one dense node, whose groups are known. */
+#define tb_newton_assemble_dense TB_SYMBOL(tb_newton_assemble_dense)
+TB_EXTERN void tb_newton_assemble_dense(tb_newton_system *system);
+#endif
 /* Solves for ds by a factorization of the matrix; false where it is singular. */
 #define tb_newton_factor_dofs TB_SYMBOL(tb_newton_factor_dofs)
 TB_EXTERN bool tb_newton_factor_dofs(tb_newton_system *system);
 /* v <- inverse(A0) v (dofs), by the last factor. */
 #define tb_newton_apply_factor TB_SYMBOL(tb_newton_apply_factor)
 TB_EXTERN void tb_newton_apply_factor(tb_newton_system *system, tb_real *v);
-/* dlambda (f') less D' Y' ds. */
+/* dlambda (f') less D' Y' ds; Y' ds into `work`. */
 #define tb_newton_expand TB_SYMBOL(tb_newton_expand)
 TB_EXTERN void tb_newton_expand(const tb_newton_system *system, const uint8_t *statuses,
                                 tb_real *dlambda);
