@@ -22,6 +22,7 @@
 
 enum {
     STEPS_FROM_SETS = 6,
+    STEPS_BEFORE_PATH = 4, /* where falling weights follow: these end what late steps would */
     PATIENCE = 2 /* steps in a row that are no better than the best: sets that were wrong leap far
                     before they come near */
 };
@@ -209,9 +210,11 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double tolerance = it->options->tolerance;
+    const bool path_follows = !warm->apart && tb_newton_has_path(it->problem);
+    const int32_t most = path_follows ? STEPS_BEFORE_PATH : STEPS_FROM_SETS;
     int32_t idle = 0;
     double last = DBL_MAX; /* residual before the last step */
-    for (int32_t k = 0; k < STEPS_FROM_SETS && (k == 0 || it->best_residual > tolerance) &&
+    for (int32_t k = 0; k < most && (k == 0 || it->best_residual > tolerance) &&
                         it->work < it->options->maximum_iterations;
          k++) {
         if (k > 0) sets_follow(it);
