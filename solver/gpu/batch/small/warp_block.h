@@ -83,7 +83,7 @@ typedef struct warp_rows {
 
 /* Residual and counts of a solve. */
 typedef struct warp_effort {
-    double residual;
+    double residual, start; /* start: of the impulses that the solve began with */
     int32_t rounds, sweeps;
 } warp_effort;
 

@@ -41,16 +41,6 @@ typedef struct warp_body {
     double free_velocity[3], free_spin[3];
 } warp_body;
 
-/* Feature, impulse and status of the last step's blocks, for the warm start. */
-typedef struct warp_last {
-    uint64_t feature[WARP_ITEMS];
-    uint32_t shapes[WARP_ITEMS]; /* colliding shapes of a contact: lower << 16 | higher */
-    tb_vec3 slip[WARP_ITEMS];    /* friction's impulse, N s, world */
-    warp_impulse normal[WARP_ITEMS];
-    uint8_t status[WARP_ITEMS];
-    int32_t count;
-} warp_last;
-
 /* A pair of colliding shapes that may touch, and how. */
 typedef struct warp_candidate {
     uint16_t a, b; /* a < b, places in the model's list */
@@ -125,15 +115,16 @@ typedef struct warp_common {
     tb_vec3 whitened[WARP_BODIES][WARP_DOFS]; /* a point of the body's velocity for s of a slide */
 } warp_common;
 
-/* Contacts of a step, for their records and for the end of the step. */
+/* Contacts of a step, for their records, the end of the step and the next step's start. */
 typedef struct warp_record {
     tb_real number[WARP_RECORD_NUMBERS][WARP_LANES];
-    warp_impulse impulse[3][WARP_LANES];
-    tb_real bias[WARP_LANES]; /* m/s, of the first row */
+    warp_impulse impulse[3]
+                        [WARP_LANES]; /* N s; until the step ends those that the solve began with */
+    tb_real bias[WARP_LANES];         /* m/s, of the first row */
     uint64_t feature[WARP_LANES];
-    uint32_t shapes[WARP_LANES];                /* as in warp_last */
+    uint32_t shapes[WARP_LANES];                /* colliding shapes: lower << 16 | higher */
     int32_t kind[WARP_LANES], pair[WARP_LANES]; /* rows; candidate */
-    uint8_t status[WARP_LANES];                 /* before the solve */
+    uint8_t status[WARP_LANES];                 /* until the step ends the one of the step before */
 } warp_record;
 
 /* At the beginning of a world's arena. */
@@ -181,7 +172,7 @@ typedef struct warp_keep {
     uint8_t counts[WARP_POINT_SLOTS];                  /* their points */
     uint8_t slot_of[WARP_ITEMS], point_of[WARP_ITEMS]; /* of a contact */
     int32_t joint_rows, contacts;
-    warp_last last;
+    int32_t last_contacts; /* of the last step, in its record */
     warp_sums now, sum;
 } warp_keep;
 
@@ -485,18 +476,12 @@ TB_CALLED void warp_put_common(warp_arena *own, const tb_state *state,
 
 /* ---- taking a world up ---- */
 
-/* Friction's impulse in world axes: by one formula when a world is taken up and within a launch, so that
- * the bytes do not depend on the steps of a launch. */
-TB_FN tb_vec3 warp_slip(tb_vec3 tangent1, tb_vec3 tangent2, tb_real impulse1, tb_real impulse2)
-{
-    return tb_v3_add_scaled(tb_v3_scale(tangent1, impulse1), tangent2, impulse2);
-}
-
 /* Contacts of the state; more than the warp holds come from a step of the general kernels. */
 TB_STATIC void take_contacts(warp_keep *keep)
 {
     const tb_state *state = keep->state;
     const int32_t *place = keep->common->place;
+    warp_record *t = keep->record;
     const int32_t count = state->number_of_contacts, lane = tb_team_lane();
     if (lane < count && lane < WARP_ITEMS) {
         const tb_contact_record *r = &state->contacts[lane];
@@ -507,14 +492,15 @@ TB_STATIC void take_contacts(warp_keep *keep)
             if (place[i] == shape_a) a = i;
             if (place[i] == shape_b) b = i;
         }
-        keep->last.feature[lane] = r->feature;
-        keep->last.shapes[lane] = (uint32_t)(a << 16 | b);
-        keep->last.slip[lane] = warp_slip(tb_v3_load(r->tangent1), tb_v3_load(r->tangent2),
-                                          TB_R(r->impulse[1]), TB_R(r->impulse[2]));
-        keep->last.normal[lane] = (warp_impulse)r->impulse[0];
-        keep->last.status[lane] = (uint8_t)r->status;
+        t->feature[lane] = r->feature;
+        t->shapes[lane] = (uint32_t)(a << 16 | b);
+        for (int k = 0; k < 3; k++) {
+            t->impulse[k][lane] = (warp_impulse)r->impulse[k];
+            t->number[WARP_OF_NORMAL + k][lane] = TB_R(r->normal[k]);
+        }
+        t->status[lane] = (uint8_t)r->status;
     }
-    if (TB_LEADER) keep->last.count = count < WARP_ITEMS ? count : (int32_t)WARP_ITEMS;
+    if (TB_LEADER) keep->last_contacts = count < WARP_ITEMS ? count : (int32_t)WARP_ITEMS;
     tb_team_sync();
 }
 
@@ -604,7 +590,7 @@ TB_STATIC void give_contacts(const warp_keep *keep)
     const tb_model *m = keep->model;
     const warp_record *t = keep->record;
     const int32_t lane = tb_team_lane();
-    if (lane >= keep->last.count) return;
+    if (lane >= keep->last_contacts) return;
     tb_contact_record *r = &keep->state->next_contacts[lane];
     const warp_candidate *pair = &keep->candidates[t->pair[lane]];
     tb_vec3 tangent1, tangent2;
@@ -612,11 +598,11 @@ TB_STATIC void give_contacts(const warp_keep *keep)
         tb_v3(t->number[WARP_OF_NORMAL][lane], t->number[WARP_OF_NORMAL + 1][lane],
               t->number[WARP_OF_NORMAL + 2][lane]);
     tb_v3_tangents(normal, &tangent1, &tangent2);
-    r->feature = keep->last.feature[lane];
+    r->feature = t->feature[lane];
     r->shape_a = m->colliding_shapes[pair->a];
     r->shape_b = m->colliding_shapes[pair->b];
     r->kind = t->kind[lane];
-    r->status = keep->last.status[lane];
+    r->status = t->status[lane];
     tb_v3_store(r->normal, normal);
     tb_v3_store(r->tangent1, tangent1);
     tb_v3_store(r->tangent2, tangent2);
@@ -654,7 +640,7 @@ TB_CALLED void warp_give(const warp_keep *keep)
     if (TB_LEADER) {
         s->time = keep->time;
         s->steps = keep->steps;
-        tb_state_take_next(s, keep->last.count);
+        tb_state_take_next(s, keep->last_contacts);
     }
     tb_team_sync();
 }

@@ -149,8 +149,9 @@ TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns
     tb_team_sync();
     wide_progress now = {0};
     wide_begin(p, &now, false);
+    const double start = now.residual;
     const bool solved = wide_iterate(p, &now, INT32_MAX) == WIDE_REACHED;
-    *effort = TB_VALUE(warp_effort){now.residual, now.steps, now.sweeps};
+    *effort = TB_VALUE(warp_effort){now.residual, start, now.steps, now.sweeps};
     if (!b->is || !solved) return solved;
     wide_own o = wide_item_of(m, lane);
     wide_take_rows(&o, m->answer, o.lambda);

@@ -64,7 +64,7 @@ typedef struct warp_solve {
     warp_problem *p;
     int32_t items;
     double inverse_norm;      /* of c */
-    double residual;          /* of the impulses that were judged last */
+    double residual, start;   /* of the impulses that were judged last, and first */
     tb_real kappa;            /* share of each block's rho */
     int32_t rounds, sweeps;   /* of this solve */
     int32_t burst, extension; /* sweeps of the next burst; Newton steps extended so far */
@@ -358,6 +358,7 @@ TB_STATIC bool warp_iterate(warp_solve *w, warp_own *b, double tolerance, double
     for (;; w->rounds++) {
         warp_whiten(w);
         warp_judge(w, b, x);
+        if (w->rounds == 0) w->start = w->residual;
         if (w->residual <= tolerance) return true;
         if (w->rounds == WARP_ROUNDS || w->sweeps >= WARP_SWEEPS) return false;
         const double ratio = w->by_newton ? w->residual / w->reference : 0;
@@ -452,7 +453,7 @@ TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns
     if (tb_team_lane() < WARP_COLUMNS) p->s[tb_team_lane()] = p->dw[tb_team_lane()] = 0;
     tb_team_sync();
     const bool solved = warp_iterate(&s, b, tolerance, x);
-    *effort = TB_VALUE(warp_effort){s.residual, s.rounds, s.sweeps};
+    *effort = TB_VALUE(warp_effort){s.residual, s.start, s.rounds, s.sweeps};
     return solved;
 }
 

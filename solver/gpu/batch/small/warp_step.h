@@ -170,18 +170,39 @@ TB_STATIC void look_at_contact(const warp_keep *keep, const warp_sight *sight, i
 
 /* The contact's place among the last step's, most often the same; -1: it is new. All lanes look for
  * theirs together: reads of one place by all cost one. */
-TB_STATIC int32_t find_last(const warp_last *last, bool is, uint64_t feature, uint32_t shapes,
+TB_STATIC int32_t find_last(const warp_keep *keep, bool is, uint64_t feature, uint32_t shapes,
                             int32_t contact)
 {
+    const warp_record *t = keep->record;
+    const int32_t count = keep->last_contacts;
     int32_t found = -1;
-    if (is && contact < last->count && last->feature[contact] == feature &&
-        last->shapes[contact] == shapes)
+    if (is && contact < count && t->feature[contact] == feature && t->shapes[contact] == shapes)
         found = contact;
     if (!tb_team_any(is && found < 0)) return found;
     TB_ROLLED
-    for (int32_t i = 0; i < last->count; i++)
-        if (last->feature[i] == feature && last->shapes[i] == shapes) found = i;
+    for (int32_t i = 0; i < count; i++)
+        if (t->feature[i] == feature && t->shapes[i] == shapes) found = i;
     return found;
+}
+
+/* Impulses of the last step along the contact's directions of this one. The turn of the tangents changes
+ * those of friction by a sum, so that impulses keep all their digits where the normal stays. */
+TB_STATIC void take_impulses(const warp_record *t, int32_t last, const warp_contact *c,
+                             warp_impulse lambda[3])
+{
+    tb_vec3 tangent1, tangent2;
+    tb_v3_tangents(tb_v3(t->number[WARP_OF_NORMAL][last], t->number[WARP_OF_NORMAL + 1][last],
+                         t->number[WARP_OF_NORMAL + 2][last]),
+                   &tangent1, &tangent2);
+    lambda[0] = t->impulse[0][last];
+    if (c->kind < 3) return;
+    const warp_impulse along1 = t->impulse[1][last], along2 = t->impulse[2][last];
+    const tb_vec3 friction =
+        tb_v3_add_scaled(tb_v3_scale(tangent1, TB_R(along1)), tangent2, TB_R(along2));
+    const tb_vec3 turn1 = tb_v3_sub(c->direction[1], tangent1);
+    const tb_vec3 turn2 = tb_v3_sub(c->direction[2], tangent2);
+    lambda[1] = along1 + (warp_impulse)tb_v3_dot(friction, turn1);
+    lambda[2] = along2 + (warp_impulse)tb_v3_dot(friction, turn2);
 }
 
 /* The contact as a block. */
@@ -202,16 +223,14 @@ TB_STATIC void put_contact(const warp_keep *keep, int32_t last, const warp_rows 
     for (int r = 0; r < 3; r++) b->c[r] = TB_R(free_velocity[r]);
     b->c[0] += c->bias;
     if (last < 0) return;
-    const tb_vec3 slip = keep->last.slip[last];
-    b->lambda[0] = keep->last.normal[last];
-    b->lambda[1] = c->kind > 1 ? tb_v3_dot(slip, c->direction[1]) : TB_R(0);
-    b->lambda[2] = c->kind > 1 ? tb_v3_dot(slip, c->direction[2]) : TB_R(0);
-    c->status = keep->last.status[last];
+    take_impulses(keep->record, last, c, b->lambda);
+    c->status = keep->record->status[last];
 }
 
 /* Writes down a contact before the solve, so that no register holds it meanwhile. The record is the
  * state's only when the step is made. */
-TB_STATIC void record_contact(const warp_keep *keep, int32_t contact, const warp_contact *c)
+TB_STATIC void record_contact(const warp_keep *keep, int32_t contact, const warp_contact *c,
+                              const warp_own *b)
 {
     warp_record *t = keep->next_record;
     t->feature[contact] = c->feature;
@@ -222,6 +241,7 @@ TB_STATIC void record_contact(const warp_keep *keep, int32_t contact, const warp
     t->bias[contact] = c->bias;
     t->number[WARP_OF_GAP][contact] = c->gap;
     for (int k = 0; k < 3; k++) {
+        t->impulse[k][contact] = b->lambda[k];
         t->number[WARP_OF_POSITION + k][contact] = tb_v3_at(c->position, k);
         t->number[WARP_OF_NORMAL + k][contact] = tb_v3_at(c->direction[0], k);
     }
@@ -251,7 +271,7 @@ TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_own *b, t
     const bool is = contact >= 0 && contact < keep->contacts;
     warp_contact c = {.feature = 0};
     if (is) look_at_contact(keep, &sight, contact, &c);
-    const int32_t last = find_last(&keep->last, is, c.feature, c.shapes, contact);
+    const int32_t last = find_last(keep, is, c.feature, c.shapes, contact);
     /* rows go from the lanes that have made them to the first ones */
     const int32_t from = lane < keep->joint_rows ? keep->row_of[lane] : lane;
     tb_team_sync(); /* shapes and points have been read */
@@ -277,7 +297,7 @@ TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_own *b, t
     }
     if (is) {
         put_contact(keep, last, &rows, &c, b);
-        record_contact(keep, contact, &c);
+        record_contact(keep, contact, &c, b);
         *gap = c.gap;
         *ask = tb_contact_recovery(&keep->timing, c.gap, c.bias);
     }
@@ -336,24 +356,32 @@ TB_STATIC warp_errors warp_errors_of(const warp_own *b, const double x[3])
     return e;
 }
 
-/* Keeps a contact for the next step and completes its record. */
-TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_own *b, const double x[3],
-                            uint8_t status)
+static const double WARP_SHARE_OF_TOLERANCE = 0.9; /* see share_of_start */
+
+/* The share of the start that the kept impulses have, the rest is the answer's. An answer contains the
+ * impulse that stops the velocities that the steps before left within the tolerance. As the next start
+ * it would leave as large velocities of the opposite sign, and every second step of a world at rest
+ * would need a round. The share moves the kept impulses from the answer by no more than the tolerance. */
+TB_STATIC tb_real share_of_start(const warp_keep *keep, const warp_effort *s)
 {
-    warp_last *last = &keep->last;
+    const double most = WARP_SHARE_OF_TOLERANCE * keep->tolerance;
+    return s->start > keep->tolerance ? TB_R(most) / TB_R(s->start) : TB_R(0);
+}
+
+TB_FN warp_impulse kept_impulse(warp_impulse start, warp_impulse answer, tb_real share)
+{
+    return answer + (warp_impulse)share * (start - answer);
+}
+
+/* Completes the contact's record. */
+TB_STATIC void finish_contact(const warp_keep *keep, int32_t contact, const warp_own *b,
+                              const double x[3], uint8_t status, tb_real share)
+{
     warp_record *t = keep->next_record;
     const int32_t kind = t->kind[contact];
-    tb_vec3 tangent1, tangent2;
-    tb_v3_tangents(tb_v3(t->number[WARP_OF_NORMAL][contact], t->number[WARP_OF_NORMAL + 1][contact],
-                         t->number[WARP_OF_NORMAL + 2][contact]),
-                   &tangent1, &tangent2);
-    last->feature[contact] = t->feature[contact];
-    last->shapes[contact] = t->shapes[contact];
-    last->slip[contact] = warp_slip(tangent1, tangent2, TB_R(b->lambda[1]), TB_R(b->lambda[2]));
-    last->normal[contact] = b->lambda[0];
-    last->status[contact] = status;
+    t->status[contact] = status;
     for (int k = 0; k < 3; k++) {
-        t->impulse[k][contact] = b->lambda[k];
+        t->impulse[k][contact] = kept_impulse(t->impulse[k][contact], b->lambda[k], share);
         t->number[WARP_OF_VELOCITY + k][contact] =
             k < kind ? TB_R(x[k]) - (k ? TB_R(0) : t->bias[contact]) : TB_R(0);
     }
@@ -381,7 +409,7 @@ TB_STATIC void sum_up(warp_keep *keep, const warp_effort *s, uint32_t known, uin
     sum->kept += now->kept;
     keep->time += (double)keep->timing.dt;
     keep->steps++;
-    keep->last.count = keep->contacts;
+    keep->last_contacts = keep->contacts;
 }
 
 TB_STATIC void warp_end(warp_keep *keep, const warp_effort *s, const warp_own *b, tb_real gap,
@@ -390,6 +418,8 @@ TB_STATIC void warp_end(warp_keep *keep, const warp_effort *s, const warp_own *b
     const int32_t lane = tb_team_lane(), rows = keep->joint_rows;
     const int32_t k = lane < rows ? keep->row_of[lane] : 0;
     const uint8_t last = lane < rows ? keep->row_status[k] : (uint8_t)0;
+    const warp_impulse start = lane < rows ? keep->row_impulse[k] : (warp_impulse)0;
+    const tb_real share = share_of_start(keep, s);
     uint8_t status = 0, before = TB_STATUS_UNKNOWN;
     *errors = TB_VALUE(warp_errors){0, 0, 0};
     tb_team_sync();
@@ -404,12 +434,12 @@ TB_STATIC void warp_end(warp_keep *keep, const warp_effort *s, const warp_own *b
         *errors = warp_errors_of(b, x);
         if (lane < rows) {
             if (last > 0) before = (uint8_t)(last - 1);
-            keep->row_impulse[k] = b->lambda[0];
+            keep->row_impulse[k] = kept_impulse(start, b->lambda[0], share);
             keep->row_status[k] = (uint8_t)(1 + status);
         } else {
             before = keep->next_record->status[lane - rows];
             errors->penetration = tb_larger(0, -(double)gap);
-            keep_contact(keep, lane - rows, b, x, status);
+            finish_contact(keep, lane - rows, b, x, status, share);
         }
     }
     const uint32_t known = tb_team_ballot(b->is && before != TB_STATUS_UNKNOWN);

@@ -56,9 +56,9 @@ WIDE_FN void wide_add_scaled(tb_real factor, const warp_quad *y, warp_quad *h)
     h->v[3] += factor * y->v[3];
 }
 
-/* A group's part of n rows, in one line or two. */
+/* A group's part of n rows. */
 WIDE_FN void wide_add_group(const warp_quad *quad, int32_t stride, int32_t n, const warp_quad *a,
-                            const warp_quad *b, warp_quad *h, warp_quad *second)
+                            warp_quad *h)
 {
     const warp_quad y0 = quad[0], y1 = n > 1 ? quad[stride] : wide_no_numbers();
     const warp_quad y2 = n > 2 ? quad[2 * stride] : wide_no_numbers();
@@ -67,37 +67,40 @@ WIDE_FN void wide_add_group(const warp_quad *quad, int32_t stride, int32_t n, co
     if (n > 1) wide_add_scaled(a->v[1], &y1, h);
     if (n > 2) wide_add_scaled(a->v[2], &y2, h);
     if (n > 3) wide_add_scaled(a->v[3], &y3, h);
-    if (!second) return;
-    wide_add_scaled(b->v[0], &y0, second);
-    if (n > 1) wide_add_scaled(b->v[1], &y1, second);
-    if (n > 2) wide_add_scaled(b->v[2], &y2, second);
-    if (n > 3) wide_add_scaled(b->v[3], &y3, second);
 }
 
-/* The part of an item of n rows in the lines: groups that none of its dofs lies in are left out. */
-WIDE_FN void wide_add_rows(wide_memory *m, uint32_t columns, int32_t n, wide_line *line,
-                           wide_line *second)
+/* The part of an item of n rows in the line of a dof: groups that none of its dofs lies in are left out.
+ * `most`: groups of the line. */
+WIDE_FN void wide_add_rows(wide_memory *m, uint32_t columns, int32_t n, int32_t dof, int32_t most,
+                           wide_line *line)
 {
     const warp_quad *quad = m->quads + wide_quad(columns, 0);
-    const int32_t stride = tb_count_bits(wide_groups(columns)), dof = tb_team_lane();
+    const int32_t stride = tb_count_bits(wide_groups(columns));
     const warp_quad a = wide_read_line(m, columns, n, dof, line);
-    const warp_quad b =
-        second ? wide_read_line(m, columns, n, dof + WIDE_LANES, second) : wide_no_numbers();
 #define ADD_GROUP(group, next)                                                                     \
-    if ((second || WIDE_GROUP * group < WIDE_LANES) && wide_has_group(columns, group))             \
-        wide_add_group(quad++, stride, n, &a, &b, &line->h##group,                                 \
-                       second ? &second->h##group : NULL);
+    if (group < most && wide_has_group(columns, group))                                            \
+        wide_add_group(quad++, stride, n, &a, &line->h##group);
     WIDE_EACH_GROUP(ADD_GROUP)
 #undef ADD_GROUP
+}
+
+/* The part of an item of n rows in both lines. Few items have one in the second. */
+WIDE_FN void wide_add_to_lines(wide_memory *m, uint32_t columns, int32_t n, wide_line *line,
+                               wide_line *second)
+{
+    const int32_t dof = tb_team_lane(), last = WIDE_GROUPS - 1;
+    wide_add_rows(m, columns, n, dof, second ? (int32_t)WIDE_GROUPS : last, line);
+    if (second && wide_has_group(columns, last))
+        wide_add_rows(m, columns, n, dof + WIDE_LANES, WIDE_GROUPS, second);
 }
 
 WIDE_FN void wide_add_item(wide_memory *m, uint32_t columns, wide_line *line, wide_line *second)
 {
     switch (wide_rows(columns)) {
-    case 1: wide_add_rows(m, columns, 1, line, second); break;
-    case 2: wide_add_rows(m, columns, 2, line, second); break;
-    case 3: wide_add_rows(m, columns, 3, line, second); break;
-    default: wide_add_rows(m, columns, 4, line, second); break;
+    case 1: wide_add_to_lines(m, columns, 1, line, second); break;
+    case 2: wide_add_to_lines(m, columns, 2, line, second); break;
+    case 3: wide_add_to_lines(m, columns, 3, line, second); break;
+    default: wide_add_to_lines(m, columns, 4, line, second); break;
     }
 }
 
