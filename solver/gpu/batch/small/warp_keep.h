@@ -140,6 +140,18 @@ typedef struct warp_sums {
     int32_t contacts, rows, rounds, sweeps, known, kept;
 } warp_sums;
 
+/* The row of an actuator in a step, where its force depends on its speed (is). */
+typedef struct warp_law {
+    tb_real bias, compliance, lower, upper;
+    bool is;
+} warp_law;
+
+/* Forces of a step, in memory that is free until shapes are placed. */
+typedef struct warp_forces {
+    tb_real force[WARP_DOFS]; /* on dofs, N or N m */
+    tb_real push[WARP_DOFS];  /* impulses of slides, whitened */
+} warp_forces;
+
 /* Errors of a lane's own block. */
 typedef struct warp_errors {
     double penetration, cone, complementarity;
@@ -159,11 +171,10 @@ typedef struct warp_keep {
     int64_t steps;
     int32_t bodies, dofs, coordinates, shapes, actuators, number_of_candidates, possible_rows;
     uint32_t slides; /* dofs that are slides */
-    tb_real q[WARP_COORDINATES], u[WARP_DOFS], u_free[WARP_DOFS], force[WARP_DOFS],
-        applied[WARP_DOFS], push[WARP_DOFS];
+    tb_real q[WARP_COORDINATES], u[WARP_DOFS], u_free[WARP_DOFS];
     double controls[WARP_ACTUATORS], actuator_force[WARP_ACTUATORS]; /* N, of the last step */
     double pushing[WARP_ACTUATORS]; /* N, of actuators without a row */
-    tb_actuator_law laws[WARP_ACTUATORS];
+    warp_law laws[WARP_ACTUATORS];
     warp_body body[WARP_BODIES];
     warp_impulse row_impulse[WARP_JOINT_ROWS];         /* by possible row */
     uint8_t row_status[WARP_JOINT_ROWS];               /* 1 + status; 0: there was no row */
@@ -512,8 +523,7 @@ TB_STATIC void take_state(warp_keep *keep)
     TB_EACH (i, WARP_DOFS) {
         const bool is = i < c->dofs;
         keep->u[i] = is ? TB_R(s->u[i]) : TB_R(0);
-        keep->applied[i] = is ? TB_R(s->applied[i]) : TB_R(0);
-        keep->push[i] = keep->u_free[i] = 0;
+        keep->u_free[i] = 0;
     }
     TB_EACH (a, c->actuators) keep->controls[a] = s->controls[a];
     TB_EACH (k, c->possible_rows) {

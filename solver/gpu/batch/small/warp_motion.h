@@ -58,6 +58,18 @@ TB_STATIC tb_actuator_law warp_actuator_law(const warp_keep *keep, int32_t actua
     return law;
 }
 
+TB_STATIC warp_law warp_row_of_law(const warp_keep *keep, const tb_actuator_law *law)
+{
+    const double dt = (double)keep->timing.dt, inverse = law->damping > 0 ? 1 / law->damping : 0;
+    warp_law row;
+    row.is = law->damping > 0;
+    row.lower = law->lower > -INFINITY ? TB_R(law->lower * dt) : -WARP_NONE;
+    row.upper = law->upper < INFINITY ? TB_R(law->upper * dt) : WARP_NONE;
+    row.bias = TB_R(-law->constant * inverse);
+    row.compliance = TB_R(inverse / dt);
+    return row;
+}
+
 /* Force of an actuator that has no row. */
 TB_STATIC double warp_actuator_force(const warp_keep *keep, int32_t actuator,
                                      const tb_actuator_law *law)
@@ -69,18 +81,18 @@ TB_STATIC double warp_actuator_force(const warp_keep *keep, int32_t actuator,
 }
 
 /* Springs, dampers, actuators and applied forces on dofs. */
-TB_STATIC void find_forces(warp_keep *keep)
+TB_STATIC void find_forces(warp_keep *keep, warp_forces *forces)
 {
     const warp_common *common = keep->common;
     const int32_t lane = tb_team_lane();
     if (lane < keep->actuators) {
         const tb_actuator_law law = warp_actuator_law(keep, lane);
-        keep->laws[lane] = law;
+        keep->laws[lane] = warp_row_of_law(keep, &law);
         keep->pushing[lane] = warp_actuator_force(keep, lane, &law);
     }
     tb_team_sync();
     TB_EACH (i, keep->dofs) {
-        tb_real force = keep->applied[i];
+        tb_real force = TB_R(keep->state->applied[i]);
         if (is_slide(keep->slides, i)) {
             const warp_model_dof *dof = &common->dof[i];
             const tb_real stretch = keep->q[dof->coordinate] - dof->spring_reference;
@@ -91,7 +103,7 @@ TB_STATIC void find_forces(warp_keep *keep)
         for (int32_t a = 0; a < keep->actuators; a++)
             if (common->row[a].dof == i)
                 force += TB_R(keep->model->actuators[a].gear[0] * keep->pushing[a]);
-        keep->force[i] = force;
+        forces->force[i] = force;
     }
     tb_team_sync();
 }
@@ -120,9 +132,9 @@ TB_FN tb_vec3 by_root_twice(const tb_real c[9], tb_vec3 x)
 /* u_free of a free body whose centre of mass is not its origin. */
 TB_STATIC void free_body_velocity(const warp_keep *keep, const warp_body *b,
                                   const warp_model_body *body, const tb_mat33 inertia,
-                                  tb_real *free)
+                                  const tb_real *force, tb_real *free)
 {
-    const tb_real *u = keep->u + body->dof, *force = keep->force + body->dof;
+    const tb_real *u = keep->u + body->dof;
     const tb_real dt = keep->timing.dt;
     const tb_vec3 c = body->com, spin = tb_v3(u[3], u[4], u[5]);
     /* generalized forces are about the origin */
@@ -176,7 +188,7 @@ TB_STATIC void sliding_body_motion(const warp_keep *keep, uint32_t slides, warp_
 }
 
 /* u_free of slides: u + M^-1 dt (force - bias), through their inverse root. */
-TB_STATIC void slide_velocities(warp_keep *keep)
+TB_STATIC void slide_velocities(warp_keep *keep, warp_forces *forces)
 {
     const warp_common *common = keep->common;
     const int32_t own = tb_team_lane();
@@ -185,30 +197,33 @@ TB_STATIC void slide_velocities(warp_keep *keep)
     TB_ROLLED
     for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
         const int32_t j = lowest_bit(left);
-        sum += common->roots[j][own] * (keep->timing.dt * (keep->force[j] - common->bias[j]));
+        sum += common->roots[j][own] * (keep->timing.dt * (forces->force[j] - common->bias[j]));
     }
-    if (is) keep->push[own] = sum;
+    if (is) forces->push[own] = sum;
     tb_team_sync();
     sum = is ? keep->u[own] : TB_R(0);
     TB_ROLLED
     for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
         const int32_t j = lowest_bit(left);
-        sum += common->roots[own][j] * keep->push[j];
+        sum += common->roots[own][j] * forces->push[j];
     }
     if (is) keep->u_free[own] = sum;
     tb_team_sync();
 }
 
-TB_STATIC void single_free_motion(warp_keep *keep, int32_t dof, const tb_model_body *body)
+TB_STATIC void single_free_motion(warp_keep *keep, int32_t dof, const tb_real *force,
+                                  const tb_model_body *body)
 {
     const tb_model_tree *tree = &keep->model->trees[body->tree];
-    tb_free_body_velocity(body, tree, tb_v3_load(keep->model->gravity), keep->u + dof,
-                          keep->force + dof, keep->timing.dt, keep->u_free + dof);
+    tb_free_body_velocity(body, tree, tb_v3_load(keep->model->gravity), keep->u + dof, force,
+                          keep->timing.dt, keep->u_free + dof);
 }
 
 /* Poses, forces and free velocities. False where a number has left its range. */
-TB_STATIC bool warp_begin(warp_keep *keep)
+TB_STATIC bool warp_begin(warp_keep *keep, warp_problem *p)
 {
+    size_t bytes;
+    warp_forces *forces = (warp_forces *)(void *)warp_free_memory(p, &bytes);
     const int32_t own = tb_team_lane();
     const bool is = own < keep->bodies;
     warp_body *b = &keep->body[is ? own : 0];
@@ -217,16 +232,16 @@ TB_STATIC bool warp_begin(warp_keep *keep)
     if (free) place_free_body(b, body->com, keep->q + body->coordinate, keep->u + body->dof);
     if (slides) place_sliding_body(keep, body, b);
     TB_STAGE_DONE(TB_STAGE_MOTION);
-    find_forces(keep);
+    find_forces(keep, forces);
     TB_STAGE_DONE(TB_STAGE_MASS);
-    slide_velocities(keep);
+    slide_velocities(keep, forces);
     if (free) {
         const tb_model_body *of_model = &keep->model->bodies[own];
         if (body->single_free)
-            single_free_motion(keep, body->dof, of_model);
+            single_free_motion(keep, body->dof, forces->force + body->dof, of_model);
         else
             free_body_velocity(keep, b, body, tb_m33_symmetric(of_model->inertia),
-                               keep->u_free + body->dof);
+                               forces->force + body->dof, keep->u_free + body->dof);
         free_body_motion(b, body->com, keep->u_free + body->dof);
     }
     if (slides) sliding_body_motion(keep, body->slides, b);

@@ -73,7 +73,7 @@ TB_TEAM_FN bool warp_open_block(warp_problem *p, bool is, int32_t count,
     const uint32_t columns = wide_columns(quad, row, own, groups);
     m->columns[item] = columns;
     for (int32_t r = 0; r < 3; r++)
-        if (r < own) m->row_columns[row + r] = wide_columns(quad + r * wide, row + r, 1, groups);
+        if (r < own) m->item_of[row + r] = (uint8_t)item;
     warp_clear_block(p);
     rows->y = m->quads[quad].v;
     rows->stride = WIDE_GROUP * wide;
@@ -121,7 +121,8 @@ TB_TEAM_FN void warp_share_block(warp_problem *p, const warp_own *b)
         if (r >= rows) continue;
         m->lambda[row + r] = b->lambda[r];
         m->c[row + r] = b->c[r];
-        m->compliance[row + r] = r == 0 ? b->compliance : TB_R(0);
+        if (row + r < (int32_t)WIDE_COMPLIANT_ROWS)
+            m->compliance[row + r] = r == 0 ? b->compliance : TB_R(0);
     }
 }
 

@@ -33,17 +33,14 @@ TB_STATIC bool warp_limit_row(const warp_keep *keep, int32_t k, warp_row *row)
 
 TB_STATIC bool warp_actuator_row(const warp_keep *keep, int32_t a, warp_row *row)
 {
-    const tb_actuator_law *law = &keep->laws[a];
-    const double dt = (double)keep->timing.dt;
-    if (!(law->damping > 0)) return false;
-    const double inverse = 1 / law->damping;
+    const warp_law law = keep->laws[a];
     row->dof = keep->common->row[a].dof;
     row->on = keep->common->row[a].on;
-    row->lower = law->lower > -INFINITY ? TB_R(law->lower * dt) : -WARP_NONE;
-    row->upper = law->upper < INFINITY ? TB_R(law->upper * dt) : WARP_NONE;
-    row->bias = TB_R(-law->constant * inverse);
-    row->compliance = TB_R(inverse / dt);
-    return true;
+    row->lower = law.lower;
+    row->upper = law.upper;
+    row->bias = law.bias;
+    row->compliance = law.compliance;
+    return law.is;
 }
 
 /* The k-th row that there may be, like joint_row_at. */
@@ -476,7 +473,7 @@ TB_STATIC tb_status warp_step(warp_keep *keep, warp_problem *p, warp_errors *err
     double x[3] = {0, 0, 0};
     tb_real gap = 0, ask = 0;
     take_controls(keep);
-    if (!warp_begin(keep)) return TB_DIVERGED;
+    if (!warp_begin(keep, p)) return TB_DIVERGED;
 #ifndef TB_SINGLE
     if (warp_turns_fast(keep)) return TB_UNSUPPORTED;
 #endif

@@ -20,12 +20,14 @@ enum {
 #ifdef TB_UNIT_PILE
     WIDE_MOST_ITEMS = WARP_ITEMS,
     WIDE_MOST_ROWS = 3 * WARP_ITEMS,
-    WIDE_MOST_QUADS = 288, /* 24 contacts between bodies without a common group */
+    WIDE_MOST_QUADS = 288,    /* 24 contacts between bodies without a common group */
+    WIDE_COMPLIANT_ROWS = 16, /* rows of joints, which come first */
 #else
     WIDE_MOST_ITEMS = 80,
     WIDE_MOST_ROWS = 112,
     WIDE_MOST_QUADS = 448,
     WIDE_MOST_VALUES = 1280, /* of Y */
+    WIDE_COMPLIANT_ROWS = WIDE_MOST_ROWS,
 #endif
     WIDE_LANES = 32, /* of a world, which hold the first rows of the system */
     WIDE_GROUP = 4,  /* dofs */
@@ -51,6 +53,9 @@ typedef struct wide_loading {
 } wide_loading;
 #endif
 
+/* Pairs of rows of the elimination, in turns. */
+typedef warp_quad wide_pivots[2][2][WIDE_GROUPS + 1];
+
 /* In shared memory. */
 typedef struct TB_ALIGNED(16) wide_memory {
     warp_quad quads[WIDE_MOST_QUADS]; /* Y, the rows of an item in a row */
@@ -59,14 +64,19 @@ typedef struct TB_ALIGNED(16) wide_memory {
         wide_loading loading;
 #endif
         struct {
-            warp_quad pivots[2][2]
-                            [WIDE_GROUPS + 1]; /* pairs of rows of the elimination, in turns */
-            double s[WIDE_MOST_DOFS];          /* Y' lambda */
-            double lambda[WIDE_MOST_ROWS];     /* impulses of the iterate */
-            double x[WIDE_MOST_ROWS];          /* its velocities, or the answer's */
-            double p[WIDE_MOST_ROWS];          /* impulses that the proximal term pulls to */
+#ifndef TB_UNIT_PILE
+            wide_pivots pivots;
+#endif
+            double s[WIDE_MOST_DOFS];      /* Y' lambda */
+            double lambda[WIDE_MOST_ROWS]; /* impulses of the iterate */
+            double x[WIDE_MOST_ROWS];      /* its velocities, or the answer's */
+            double p[WIDE_MOST_ROWS];      /* impulses that the proximal term pulls to */
             union {
                 double answer[WIDE_MOST_ROWS]; /* the iterate in its laws' sets, which is judged */
+#ifdef TB_UNIT_PILE
+                wide_pivots
+                    pivots; /* the solution, in the first rows, is read before `step` is written */
+#endif
                 struct {
                     tb_real step[WIDE_MOST_ROWS];   /* Newton's, of the impulses */
                     tb_real change[WIDE_MOST_ROWS]; /* of the velocities by the step */
@@ -84,15 +94,18 @@ typedef struct TB_ALIGNED(16) wide_memory {
             };
         };
     };
-    tb_real c[WIDE_MOST_ROWS], compliance[WIDE_MOST_ROWS];
-    tb_real weight[WIDE_MOST_ITEMS];      /* mean of G's diagonal */
-    tb_real lower[WIDE_MOST_ITEMS];       /* of the first row */
-    tb_real bound[WIDE_MOST_ITEMS];       /* mu of several rows, the upper bound of one */
-    uint32_t columns[WIDE_MOST_ITEMS];    /* see wide_columns */
-    uint32_t row_columns[WIDE_MOST_ROWS]; /* the same of each row alone, as of an item */
-    uint8_t active[WIDE_MOST_ITEMS];      /* its K or its lack counts in the system */
+    tb_real c[WIDE_MOST_ROWS];
+    tb_real compliance[WIDE_COMPLIANT_ROWS]; /* of the first rows; of others 0 */
+    tb_real weight[WIDE_MOST_ITEMS];         /* mean of G's diagonal */
+    tb_real lower[WIDE_MOST_ITEMS];          /* of the first row */
+    tb_real bound[WIDE_MOST_ITEMS];          /* mu of several rows, the upper bound of one */
+    uint32_t columns[WIDE_MOST_ITEMS];       /* see wide_columns */
+    uint8_t active[WIDE_MOST_ITEMS];         /* its K or its lack counts in the system */
 #ifdef TB_UNIT_PILE
-    uint32_t items_of[WIDE_GROUPS]; /* with dofs of a group, as bits */
+    uint8_t item_of[WIDE_MOST_ROWS]; /* of a row */
+    uint32_t items_of[WIDE_GROUPS];  /* with dofs of a group, as bits */
+#else
+    uint32_t row_columns[WIDE_MOST_ROWS]; /* as columns, of each row alone */
 #endif
 } wide_memory;
 
@@ -192,6 +205,25 @@ TB_FN int32_t wide_place(uint32_t columns, int32_t group)
 TB_FN bool wide_has_group(uint32_t columns, int32_t group)
 {
     return (wide_groups(columns) >> group & 1) != 0;
+}
+
+/* Where the numbers of a row are, as of an item of one row. */
+TB_FN uint32_t wide_columns_of_row(const wide_memory *m, int32_t row)
+{
+#ifdef TB_UNIT_PILE
+    const uint32_t columns = m->columns[m->item_of[row]], groups = wide_groups(columns);
+    return wide_columns(wide_quad(columns, row - wide_row(columns)), row, 1, groups);
+#else
+    return m->row_columns[row];
+#endif
+}
+
+TB_FN tb_real wide_compliance(const wide_memory *m, int32_t row)
+{
+#ifdef TB_UNIT_PILE
+    if (row >= (int32_t)WIDE_COMPLIANT_ROWS) return 0;
+#endif
+    return m->compliance[row];
 }
 
 /* The number of an item's first row that belongs to a dof whose group the item has. */

@@ -224,8 +224,8 @@ TB_CALLED void wide_find_velocities(wide_solve *w, const double *lambda)
     WIDE_IS_SHARED(lambda);
     wide_whiten(w, lambda);
     TB_EACH (r, w->rows)
-        m->x[r] = wide_row_times_s(m, m->row_columns[r]) + (double)m->c[r] +
-                  (double)m->compliance[r] * lambda[r];
+        m->x[r] = wide_row_times_s(m, wide_columns_of_row(m, r)) + (double)m->c[r] +
+                  (double)wide_compliance(m, r) * lambda[r];
     tb_team_sync();
 }
 

@@ -81,7 +81,7 @@ TB_STATIC void wide_expand(wide_solve *w)
 {
     wide_memory *m = wide_memory_of(w);
     TB_EACH (r, w->rows) {
-        const uint32_t columns = m->row_columns[r];
+        const uint32_t columns = wide_columns_of_row(m, r);
         const warp_quad *y = m->quads + wide_quad(columns, 0);
         tb_real u = 0;
         TB_ROLLED
@@ -110,7 +110,7 @@ TB_STATIC void wide_find_step(wide_memory *m, uint32_t columns)
         tb_real step = own.v[0] * u[0] + own.v[1] * u[1] + own.v[2] * u[2];
         step = is_spin ? m->lack[row + r] - step - own.v[3] * u[3] : own.v[3] - step;
         m->step[row + r] = step;
-        m->change[row + r] = u[r] + m->compliance[row + r] * step;
+        m->change[row + r] = u[r] + wide_compliance(m, row + r) * step;
     }
 }
 
@@ -153,7 +153,8 @@ TB_CALLED double wide_linearize_spin(wide_solve *w, int32_t item, tb_real epsilo
     wide_project_spin(o, z, d);
     for (int32_t r = 0; r < WIDE_ROWS; r++) {
         const tb_real lack = TB_R(z[r] - o->lambda[r]);
-        const tb_real shrink = 1 / (1 + d[(WIDE_ROWS + 1) * r] * rho * m->compliance[o->row + r]);
+        const tb_real shrink =
+            1 / (1 + d[(WIDE_ROWS + 1) * r] * rho * wide_compliance(m, o->row + r));
         sum += (double)(weight * lack) * (double)(weight * lack);
         m->lack[o->row + r] = lack * shrink;
         for (int32_t j = 0; j < WIDE_ROWS; j++)
@@ -185,7 +186,7 @@ TB_STATIC double wide_linearize(wide_solve *w, int32_t item, tb_real epsilon, co
     for (int32_t r = 0; r < 3; r++) {
         if (r >= n) continue;
         const tb_real lack = TB_R(z[r] - o->lambda[r]);
-        const tb_real shrink = 1 / (1 + d[4 * r] * rho * m->compliance[o->row + r]);
+        const tb_real shrink = 1 / (1 + d[4 * r] * rho * wide_compliance(m, o->row + r));
         sum += (double)(weight * lack) * (double)(weight * lack);
         const tb_real scale = rho * shrink;
         m->k[o->row + r] = TB_VALUE(warp_quad){

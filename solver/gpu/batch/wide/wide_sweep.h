@@ -30,10 +30,10 @@ TB_STATIC void wide_prepare_sweeps(wide_solve *w)
                 }
             }
         }
-        const tb_real own = g[0] + m->compliance[row], inverse = own > 0 ? 1 / own : TB_R(0);
+        const tb_real own = g[0] + wide_compliance(m, row), inverse = own > 0 ? 1 / own : TB_R(0);
         if (rows == 1) {
-            m->rates[row] =
-                TB_VALUE(warp_quad){{inverse, m->c[row], m->compliance[row], TB_R(m->answer[row])}};
+            m->rates[row] = TB_VALUE(warp_quad){
+                {inverse, m->c[row], wide_compliance(m, row), TB_R(m->answer[row])}};
             continue;
         }
         m->rates[row] = TB_VALUE(warp_quad){{inverse, g[1], g[2], g[3]}};
@@ -88,7 +88,7 @@ TB_STATIC void wide_sweep_item(wide_solve *w, int32_t item, uint32_t columns, tb
     for (int32_t r = 0; r < WIDE_ROWS; r++) {
         x[r] = before[r] = 0;
         if (r >= rows) continue;
-        const tb_real compliance = m->compliance[row + r];
+        const tb_real compliance = wide_compliance(m, row + r);
         before[r] = TB_R(m->answer[row + r]);
         u[r] += m->c[row + r] + compliance * before[r];
         if (r == 0) {
