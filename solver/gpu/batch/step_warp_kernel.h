@@ -7,6 +7,12 @@
 #else
 #define warp_prepare_kernel KERNEL_SYMBOL(tb_gpu_prepare_warp)
 #endif
+/* As many blocks as registers allow find room in the 228 KB of a processor, which takes 1 KB of each. */
+static_assert(((int)SHARED_STEP_BYTES + (int)WARP_BYTES + (int)TB_ARENA_ALIGNMENT + 1024) *
+                      (int)TB_GPU_BLOCKS_AT_ONCE <=
+                  228 << 10,
+              "fewer blocks run at once");
+
 extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
     warp_prepare_kernel(const __grid_constant__ tb_gpu_launch launch)
 {

@@ -159,6 +159,15 @@ START_TEST(stacks_of_boxes_come_to_the_answer_of_the_library)
 }
 END_TEST
 
+/* At rest a step begins with impulses that are its answer, so that few steps need a round. */
+START_TEST(a_stack_at_rest_needs_few_rounds)
+{
+    tb_model *model = stack(6);
+    ck_assert_int_le(compare(&PILE, &(trial){model, TB_FLOAT, 0, 200, 40, 1e-6, 1e-6}), 12);
+    tb_model_destroy(model);
+}
+END_TEST
+
 /* A gripper of two slides in one tree that holds a block, which another one stands on, beside a ball. */
 static const char GRIPPER[] =
     "<mujoco><option timestep=\"0.002\"/><default><geom friction=\"0.8 0 0\" "
@@ -194,5 +203,5 @@ START_TEST(a_gripper_with_blocks_comes_to_the_answer_of_the_library)
 END_TEST
 
 TEST_MAIN(a_warp_comes_to_the_answer_of_the_library, jaw_and_mug_come_to_it_as_a_pile,
-          stacks_of_boxes_come_to_the_answer_of_the_library,
+          stacks_of_boxes_come_to_the_answer_of_the_library, a_stack_at_rest_needs_few_rounds,
           a_gripper_with_blocks_comes_to_the_answer_of_the_library)
