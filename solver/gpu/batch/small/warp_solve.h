@@ -75,7 +75,7 @@ typedef struct warp_solve {
 /* kappa: a proximal term so weak that two or three rounds suffice, and no weaker, for the sake of
  * redundant blocks. A step must lower the residual to ACCEPTED of what it was; one that lowers it to no
  * less than STALLED of it has stalled. */
-static const tb_real WARP_KAPPA = TB_R(100), WARP_LEAST_KAPPA = TB_R(1e-3);
+static const tb_real WARP_KAPPA = TB_R(300), WARP_LEAST_KAPPA = TB_R(1e-3);
 static const double WARP_ACCEPTED = 0.9, WARP_STALLED = 0.3, WARP_FAR = 1e-3;
 enum { WARP_ROUNDS = 200, WARP_SWEEPS = 1024 /* of a step, until it is left to others */ };
 enum { WARP_BURST = 4, WARP_LONGEST_BURST = 64, WARP_EXTENSIONS = 20 };
