@@ -358,7 +358,7 @@ static const double WARP_SHARE_OF_TOLERANCE = 0.9; /* see share_of_start */
 /* The share of the start that the kept impulses have, the rest is the answer's. An answer contains the
  * impulse that stops the velocities that the steps before left within the tolerance. As the next start
  * it would leave as large velocities of the opposite sign, and every second step of a world at rest
- * would need a round. The share moves the kept impulses from the answer by no more than the tolerance. */
+ * would need a round. The share moves the kept impulses from the answer by less than the tolerance of the residual. */
 TB_STATIC tb_real share_of_start(const warp_keep *keep, const warp_effort *s)
 {
     const double most = WARP_SHARE_OF_TOLERANCE * keep->tolerance;
