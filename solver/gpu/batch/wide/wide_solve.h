@@ -34,7 +34,7 @@ static const tb_real WIDE_LEAST_EPSILON = TB_R(1e-4);
  * faster go in circles more often. */
 static const tb_real WIDE_SHRINK = TB_R(0.3), WIDE_CAREFUL_SHRINK = TB_R(0.5);
 static const tb_real WIDE_GROWTH = TB_R(4), WIDE_LARGEST_EPSILON = 10;
-static const double WIDE_CONTRACTION = 0.1, WIDE_DECREASE = 1e-4;
+static const double WIDE_CONTRACTION = 0.2, WIDE_DECREASE = 1e-4;
 /* An item without a slope whose lack is at most this share of the tolerance, as a velocity, is left
  * out of the system. */
 static const double WIDE_NO_LACK = 0.01;
@@ -53,10 +53,10 @@ static const tb_real WIDE_LATE_EPSILON = TB_R(1e-7);
 /* A round that needs more steps, or shorter ones, ends, and the next one has a larger weight: that is
  * cheaper than to crawl on. */
 enum { WIDE_STEPS_OF_ROUND = 4, WIDE_SHORTENINGS = 4, WIDE_CAREFUL_SHORTENINGS = 8 };
-/* Sweeps of the first burst and of the longest. A burst follows one that leaves at most WIDE_GAIN
- * of the residual a sweep. */
-enum { WIDE_BURST = 2, WIDE_LONGEST_BURST = 8 };
-static const double WIDE_GAIN = 0.6;
+/* Sweeps of the first burst and of the longest. A burst follows one that leaves at most WIDE_GAIN of
+ * the residual. */
+enum { WIDE_BURST = 4, WIDE_LONGEST_BURST = 8 };
+static const double WIDE_GAIN = 0.4;
 /* A round stalls that leaves more than WIDE_STALLED of the residual. Its way then goes on by at most
  * WIDE_FAR_WAY of its lengths, WIDE_EXTENSIONS times a step, and no further than the residual
  * stays within WIDE_SAME of itself. */
@@ -325,16 +325,14 @@ TB_STATIC void wide_sweep_on(wide_solve *w, wide_progress *now, int32_t turns)
     now->sweeps += turns;
 }
 
-/* Bursts, each longer than the last one, while they gain as much as WIDE_GAIN a sweep. */
+/* Bursts, each longer than the last one, while they gain. */
 TB_STATIC void wide_begin_with_sweeps(wide_solve *w, wide_progress *now)
 {
-    double needed = 1;
     TB_ROLLED
     for (int32_t turns = WIDE_BURST; turns <= WIDE_LONGEST_BURST; turns *= 2) {
         const double before = now->residual;
         wide_sweep_on(w, now, turns);
-        needed = turns == WIDE_BURST ? WIDE_GAIN * WIDE_GAIN : needed * needed;
-        if (now->residual <= w->tolerance || !(now->residual <= needed * before)) return;
+        if (now->residual <= w->tolerance || !(now->residual <= WIDE_GAIN * before)) return;
     }
 }
 

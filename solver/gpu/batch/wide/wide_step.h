@@ -8,7 +8,7 @@
 
 /* ---- history ---- */
 
-static const double WIDE_STEP_PRICE = 1; /* of a step of Newton's, in sweeps */
+static const double WIDE_STEP_PRICE = 4; /* of a step of Newton's, in sweeps */
 
 /* By the means of auto.c: whether solves that begin with sweeps have cost less, and what this one has
  * cost. The way that is not taken comes again as its mean fades. */
@@ -26,8 +26,8 @@ TB_STATIC void wide_learn(const wide_progress *now, bool began_with_sweeps, tb_s
         h->sweeps *= HISTORY_DECAY;
         return;
     }
-    /* steps that ended the solve tell that Newton from its start need not have cost more */
-    if (now->steps > 0 && !(h->newton > 0 && h->newton < cost)) h->newton = cost;
+    /* steps that ended the solve are a first guess of what Newton from its start costs */
+    if (now->steps > 0 && !(h->newton > 0)) h->newton = cost;
     h->sweeps = learn(h->sweeps, cost);
     h->newton *= HISTORY_DECAY;
 }
