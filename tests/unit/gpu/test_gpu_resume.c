@@ -220,7 +220,7 @@ static double kept_factor(const scene *s, const way *w, const tb_model *model, c
 }
 
 /* All statuses were known and nearly all kept; Newton's cached factor saved factorizations, from
- * step to step with few dofs; and without both the steps need more work. At the tolerance in float contacts
+ * step to step with few dofs; and without both the steps need more work. At float's tolerance of 1e-4 contacts
  * near the rim of their cones change between sticking and slipping, so more of them are not kept. */
 static void check_warm(const scene *s, const way *w, const tb_model *model, const course *c)
 {

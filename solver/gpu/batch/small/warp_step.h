@@ -182,8 +182,8 @@ TB_STATIC int32_t find_last(const warp_keep *keep, bool is, uint64_t feature, ui
     return found;
 }
 
-/* Impulses of the last step along the contact's directions of this one. The turn of the tangents changes
- * those of friction by a sum, so that impulses keep all their digits where the normal stays. */
+/* Impulses of the last step along the contact's directions of this one. Friction's impulses are the last
+ * ones and a change by the turn of the tangents: where the normal stays, so do all their digits. */
 TB_STATIC void take_impulses(const warp_record *t, int32_t last, const warp_contact *c,
                              warp_impulse lambda[3])
 {

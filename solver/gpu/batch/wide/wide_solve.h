@@ -1,14 +1,13 @@
 /* Solves a contact problem of up to 36 dofs by one warp: semismooth Newton on the exact cone inside
  * a proximal point method, with sweeps where it fails.
  *
- * The method is that of solve/newton/newton.c, with its line search, its merit and its rules for
- * epsilon: Newton on lambda - prox_C(p - xi(lambda) / w), whose step follows from a system of the
- * dofs,
+ * The method is that of solve/newton/newton.c, with its line search and its merit: Newton on
+ * lambda - prox_C(p - xi(lambda) / w), whose step follows from a system of the dofs,
  *
  *     (I + Y' K Y) ds = Y' (prox_C(p - xi / w) - lambda),      K = prox_C' / w,
  *     dlambda = prox_C(p - xi / w) - lambda - K Y ds,
  *
- * and p moves on when the merit has fallen to a tenth. Slopes of the projection are those of
+ * and p moves on when the merit has fallen to a fifth. Slopes of the projection are those of
  * solve/newton/law_slope.h for disks.
  *
  * A lane holds dofs in the system (wide_system.h), in sums over all rows and in sweeps, rows in
@@ -27,11 +26,11 @@
 #include "gpu/batch/wide/wide_sweep.h"
 #include "gpu/batch/wide/wide_system.h"
 
-/* As in solve/newton/newton.c. */
+/* As in solve/newton/newton.c, but for what a round has to gain, and for how fast epsilon falls. */
 static const tb_real WIDE_FIRST_EPSILON = TB_R(0.1);
 static const tb_real WIDE_LEAST_EPSILON = TB_R(1e-4);
-/* Of epsilon after a round, from the first start and from the others. Rounds at weights that fall
- * faster go in circles more often. */
+/* Shares of epsilon that a round leaves, from the first start and from the others. Rounds at weights
+ * that fall faster go in circles more often. */
 static const tb_real WIDE_SHRINK = TB_R(0.3), WIDE_CAREFUL_SHRINK = TB_R(0.5);
 static const tb_real WIDE_GROWTH = TB_R(4), WIDE_LARGEST_EPSILON = 10;
 static const double WIDE_CONTRACTION = 0.2, WIDE_DECREASE = 1e-4;

@@ -114,7 +114,7 @@ WIDE_FN void wide_add_whole_row(const warp_quad *quad, tb_real a, wide_line *lin
 #undef ADD_GROUP
 }
 
-/* A lane's number of a row there. */
+/* A lane's number of a row of an item that has all groups. */
 WIDE_FN tb_real wide_whole_value(const tb_real *y, int32_t dof, int32_t row, int32_t stride)
 {
     return dof < WIDE_GROUP * stride ? y[row * WIDE_GROUP * stride] : TB_R(0);
@@ -132,7 +132,7 @@ WIDE_FN void wide_add_slope(tb_real y, const warp_quad *k, const tb_real *lack, 
     if (lack) a->v[3] += y * k->v[3];
 }
 
-/* wide_add_item there. */
+/* The part of an item that has all groups in the line. */
 WIDE_FN void wide_add_whole_item(wide_memory *m, uint32_t columns, int32_t stride, wide_line *line)
 {
     const warp_quad *k = wide_slope(m, columns), *quad = m->quads + wide_quad(columns, 0);
