@@ -14,7 +14,7 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
- * "Path": ten sweeps, then Newton along falling weights (newton_path.c), in a world of 25 to 64 dofs
+ * "Path": ten sweeps, then Newton along falling weights (newton_path.c), in a world of up to 64 dofs
  * after steps that failed. "Sets" in names are the statuses of all blocks. Where the
  * history knows Newton's cost, Newton may follow the first run of sweeps (newton_is_nearer).
  *

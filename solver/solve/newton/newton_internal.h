@@ -98,7 +98,7 @@ TB_EXTERN double tb_newton_merit(tb_newton *it, const tb_real *lambda, const tb_
 #define tb_newton_linearize TB_SYMBOL(tb_newton_linearize)
 TB_EXTERN bool tb_newton_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds);
 
-/* Whether newton_path.c solves a problem: in double, of 25 to 64 dofs of linked
+/* Whether newton_path.c solves a problem: in double, of up to 64 dofs of linked
  * bodies, in the factorized form. */
 #define tb_newton_has_path TB_SYMBOL(tb_newton_has_path)
 TB_EXTERN bool tb_newton_has_path(const tb_problem *problem);

@@ -1,4 +1,4 @@
-/* Newton along falling weights of the proximal term, from a warm start, in 25 to 64 dofs.
+/* Newton along falling weights of the proximal term, from a warm start, in up to 64 dofs.
  *
  * The proximal problem of newton.c is easy at a large epsilon: from a warm start Newton needs two
  * to five steps at 0.1, and crawls from kink to kink at 1e-4. So the first round has the epsilon of
@@ -21,13 +21,13 @@
 /* Piles of free bodies take the rounds of newton.c: the path's are no fewer there. So only worlds with a
  * block that moves more dofs than two free bodies have one. The same holds for islands of larger worlds,
  * which the caller leaves out. */
-enum { PATH_MORE_DOFS_THAN = TB_CACHED_FACTOR_DOFS, TWO_FREE_BODIES = 12 };
+enum { TWO_FREE_BODIES = 12 };
 
 TB_EXTERN bool tb_newton_has_path(const tb_problem *problem)
 {
     const int32_t dofs = problem->number_of_dofs;
     const bool is_double = sizeof(tb_real) == sizeof(double);
-    const bool fits = dofs > PATH_MORE_DOFS_THAN && dofs <= TB_DENSE_DOFS;
+    const bool fits = dofs <= TB_DENSE_DOFS;
     bool linked = false;
     for (int32_t b = 0; is_double && fits && !linked && b < problem->number_of_blocks; b++)
         linked = problem->blocks[b].width > TWO_FREE_BODIES;
