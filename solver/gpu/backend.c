@@ -224,10 +224,12 @@ static tb_status run_all(tb_gpu_batch *b, const tb_step_options *options, int32_
             return tb_fail(error, TB_CANCELLED, "%s", tb_status_text(TB_CANCELLED));
         for (int32_t first = 0, n; first < count; first += n) {
             const int32_t *piece = b->pending + first;
+            const tb_gpu_way way = b->tasks[piece[0]].way;
             tb_status status = tb_gpu_batch_run(b, options, piece, count - first, &n, error);
             if (status == TB_OK) status = sync_piece_to_host(b, options, piece, n, error);
             if (status != TB_OK) return status;
             learn(b, piece, n);
+            if (way == TB_GPU_ONE_GENERAL) break; /* so that these worlds go on with all others */
         }
     }
     return TB_OK;

@@ -11,7 +11,9 @@
 enum {
     PARALLEL_WORLDS = 512,   /* fewer are packed by the calling thread */
     LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
-    QUESTION_NS = 100000     /* between two questions to a caller that may cancel */
+    BYTES_OF_ROWS =
+        256 << 20, /* of courses in a call whose groups have several launches, about; likewise */
+    QUESTION_NS = 100000 /* between two questions to a caller that may cancel */
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -31,7 +33,7 @@ typedef struct piece {
     /* bytes of the block, in this order, and of the staging up to the order; the inputs end with the
      * counts of solves */
     size_t inputs, headers, outputs, order;
-    size_t counts_at;
+    size_t counts_at, order_at; /* order_at: of groups of small worlds, among the inputs */
     size_t
         bytes; /* of the staging: behind the block, the numbers and contacts that the host has newer */
     int32_t copies; /* that take it to its places */
@@ -117,9 +119,9 @@ static void keep_tables(piece *p)
 }
 
 /* Measures a piece for its launch: the most steps that a world has left, the largest arena, most and least
- * dofs, and the effort of the worlds' last solves. */
+ * dofs, bytes of the courses' rows of one step, and the effort of the worlds' last solves. */
 static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, int32_t *least_dofs,
-                           tb_gpu_effort *effort)
+                           size_t *row_bytes, tb_gpu_effort *effort)
 {
     size_t bytes = 0;
     for (int32_t i = 0; i < p->count; i++) {
@@ -130,6 +132,10 @@ static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, int32_t *lea
         if (own > *dofs) *dofs = own;
         if (i == 0 || own < *least_dofs) *least_dofs = own;
         if (task->model->arena_size > bytes) bytes = task->model->arena_size;
+        if (task->course != NULL) {
+            const tb_gpu_rows rows = tb_gpu_rows_of(task->course, s->model);
+            *row_bytes += rows.inputs + rows.outputs;
+        }
         /* a state that was restored knows of no last solve */
         if (s->steps > 0 && s->certificate.step == s->steps)
             tb_gpu_effort_add(effort, s->certificate.iterations);
@@ -151,6 +157,12 @@ static tb_status let_stop(piece *p, const tb_step_options *options, tb_error *er
     return TB_OK;
 }
 
+/* Whether groups of small worlds or piles take turns in the launch. */
+static bool goes_in_groups(const tb_gpu_launch *launch)
+{
+    return tb_gpu_is_by_warps(launch) && launch->groups > 1;
+}
+
 /* Fills a call, except the address of its block. */
 static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
 {
@@ -158,12 +170,13 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_call *call = &p->call;
     tb_gpu_launch *l = &call->launch;
     int32_t steps = 0, dofs = 0, least_dofs = 0;
+    size_t row_bytes = 0;
     tb_gpu_effort effort = {0};
     memset(call, 0, sizeof *call);
     l->number_of_worlds = p->count;
     l->crowded = task_of(p, 0)->way == TB_GPU_CROWDED ? (int32_t)TB_GPU_WARP_CONTACTS : 0;
     tb_gpu_call_set_options(call, options);
-    look_at_worlds(p, &steps, &dofs, &least_dofs, &effort);
+    look_at_worlds(p, &steps, &dofs, &least_dofs, &row_bytes, &effort);
     l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL, true);
     if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
     tb_gpu_choose_lanes(&b->schedule, b->processors, l);
@@ -174,12 +187,27 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
     const tb_gpu_way way = task_of(p, 0)->way;
     if (way == TB_GPU_BY_WARP || way == TB_GPU_BY_PILE) {
-        tb_gpu_choose_warp(way == TB_GPU_BY_PILE, l);
+        tb_gpu_choose_warp(&b->schedule, b->processors, way == TB_GPU_BY_PILE,
+                           options->solve.cancelled != NULL, l);
         l->tables_stand = tables_stand(p);
     }
+    if (goes_in_groups(l) && row_bytes * (size_t)l->steps > BYTES_OF_ROWS) {
+        const int32_t rows = (int32_t)(BYTES_OF_ROWS / row_bytes), least = tb_gpu_steps_of_warps(l);
+        l->steps = rows > least ? rows : least;
+    }
     if (status == TB_OK) status = let_stop(p, options, error);
+    if (status == TB_OK && goes_in_groups(l)) {
+        status = tb_gpu_side_streams_open(&b->side_streams, &b->device, TB_GPU_WARP_STREAM,
+                                          TB_GPU_SIDE_STREAMS, error);
+        if (status != TB_OK && status != TB_ABORTED) {
+            status = TB_OK;
+            l->groups = 1;
+            l->steps = tb_gpu_steps_of_warps(l);
+        }
+    }
     if (status == TB_OK && l->overlap > 0) {
-        status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
+        status =
+            tb_gpu_side_streams_open(&b->side_streams, &b->device, 0, TB_GPU_WARP_STREAM, error);
         /* without side streams every world waits for the longest solve */
         if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->overlap = 0, l->groups = 1;
     }
@@ -234,7 +262,8 @@ static size_t contact_bytes(const tb_state *s)
     return (size_t)s->number_of_contacts * sizeof(tb_contact_record);
 }
 
-/* Places in the block: inputs of courses, counts of solves, headers, outputs of courses, the order. */
+/* Places in the block: inputs of courses, the order of groups of small worlds, counts of solves, headers, outputs
+ * of courses, the order by kinds. */
 static void lay_out_block(piece *p)
 {
     for (int32_t i = 0; i < p->count; i++) {
@@ -246,6 +275,8 @@ static void lay_out_block(piece *p)
         p->inputs += (size_t)rows_of(p, task) * rows.inputs;
         p->outputs += (size_t)rows_of(p, task) * rows.outputs;
     }
+    p->order_at = p->inputs;
+    if (goes_in_groups(&p->call.launch)) p->inputs += (size_t)p->count * sizeof(int32_t);
     p->counts_at = aligned(p->inputs);
     p->inputs = aligned(p->counts_at + TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS * sizeof(int32_t));
     p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
@@ -345,6 +376,33 @@ static void pack_world(void *context, int32_t i, int32_t thread)
     pack_course(p, header_of(p, i), task);
 }
 
+/* The order in which blocks take the worlds of a launch in groups: those with the most contacts first, and among
+ * them those whose last solve took the most iterations. Worlds that are alike run the same code at about the same
+ * time, so the warps of a processor fetch it less often. */
+enum { MOST_CONTACTS = (int)TB_GPU_WARP_CONTACTS, MOST_ITERATIONS = 7 };
+enum { ORDER_KEYS = (MOST_CONTACTS + 1) * (MOST_ITERATIONS + 1) };
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int32_t key_in_order(const tb_state *s)
+{
+    const int32_t contacts = least(s->number_of_contacts, MOST_CONTACTS);
+    const int32_t iterations = least(s->certificate.iterations, MOST_ITERATIONS);
+    return ORDER_KEYS - 1 - ((MOST_ITERATIONS + 1) * contacts + iterations);
+}
+
+/* A sort by counting: worlds with equal keys keep their order. */
+static void put_order(const piece *p, int32_t *order)
+{
+    int32_t next[ORDER_KEYS + 1] = {0};
+    for (int32_t i = 0; i < p->count; i++) next[key_in_order(task_of(p, i)->state) + 1]++;
+    for (int32_t k = 1; k <= ORDER_KEYS; k++) next[k] += next[k - 1];
+    for (int32_t i = 0; i < p->count; i++) order[next[key_in_order(task_of(p, i)->state)]++] = i;
+}
+
 static tb_status send(piece *p, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
@@ -357,6 +415,8 @@ static tb_status send(piece *p, tb_error *error)
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
     memset(p->staging + p->counts_at, 0, p->inputs - p->counts_at);
+    if (goes_in_groups(&p->call.launch))
+        put_order(p, (int32_t *)(void *)(p->staging + p->order_at));
     p->list = b->list.memory;
     for_worlds(p, pack_world);
     if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
@@ -385,6 +445,7 @@ static void place_call(piece *p)
         l->kinds = l->counts + TB_GPU_COUNTS;
         l->order = (int32_t *)(void *)(block + p->inputs + p->headers + p->outputs);
     }
+    if (goes_in_groups(l)) l->order = (int32_t *)(void *)(block + p->order_at);
     call->side_streams = &b->side_streams;
     call->staging = p->staging;
     call->block = block;

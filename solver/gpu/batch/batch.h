@@ -14,11 +14,12 @@
 #include "gpu/device/device_copy.h"
 
 /* One world of a call. */
-/* Kernels by which a world goes: its model and its contacts decide, never the other worlds of the batch. */
+/* Kernels by which a world goes: its model and its contacts decide, never the other worlds of the batch. In the order
+ * in which worlds of a call are launched. */
 typedef enum tb_gpu_way {
+    TB_GPU_ONE_GENERAL, /* a small world or a pile whose next step is left to the general ones */
     TB_GPU_BY_WARP,     /* that of small worlds (warp_fits.h) */
     TB_GPU_BY_PILE,     /* that of piles */
-    TB_GPU_ONE_GENERAL, /* a small world or a pile whose next step is left to the general ones */
     TB_GPU_CROWDED,     /* one with too many contacts: the general ones until it has fewer */
     TB_GPU_GENERAL,
     TB_GPU_WORLD_WAYS

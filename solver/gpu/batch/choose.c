@@ -1,6 +1,7 @@
 /* See choose.h. */
 #include "gpu/batch/choose.h"
 
+#include "gpu/device/side_streams.h"
 #include "solve/newton/block_lu.h"
 #include "solve/solve.h"
 
@@ -28,8 +29,11 @@ enum {
     STEPS_OF_THE_FIRST = 32,  /* where the effort of the worlds' solves is unknown */
     STEPS_OF_A_LOOK = 128,    /* where solves are short: they may become long */
     STEPS_OF_A_LAUNCH = 512,  /* where solves are long */
-    /* Steps of all worlds of a launch in which warps keep their worlds: bounds its duration. */
-    WORLD_STEPS_OF_A_WARP_LAUNCH = 3 << 17,
+    /* Steps of all worlds of a launch in which warps keep their worlds, or of one launch of every group:
+     * bounds their duration. */
+    WORLD_STEPS_OF_A_WARP_LAUNCH = 5 << 17,
+    STEPS_OF_A_WARP_GROUP =
+        32, /* most steps of a group's launch, which ends with its slowest world */
     /* Blocks of solves that other worlds do not wait for: OVERLAP_OF_LONG for each processor where
      * solves are long, else one for OVERLAP_OF_SHORT processors, since the next kernels need the
      * remaining processors. */
@@ -118,13 +122,36 @@ bool tb_gpu_is_by_warps(const tb_gpu_launch *launch)
     return launch->alone == TB_GPU_ALONE_BY_WARP || launch->alone == TB_GPU_ALONE_BY_PILE;
 }
 
-void tb_gpu_choose_warp(bool pile, tb_gpu_launch *launch)
+int32_t tb_gpu_steps_of_warps(const tb_gpu_launch *launch)
 {
-    const int32_t steps = WORLD_STEPS_OF_A_WARP_LAUNCH / launch->number_of_worlds;
+    const int32_t most = WORLD_STEPS_OF_A_WARP_LAUNCH / launch->number_of_worlds;
+    const int32_t steps = least(launch->steps, most > 0 ? most : 1);
+    return launch->groups > 1 ? least(steps, STEPS_OF_A_WARP_GROUP) : steps;
+}
+
+/* Worlds that the card does not hold all at once go in groups where each group has several launches, so that a
+ * group's first blocks run beside the last blocks of another. A group has as many worlds at least as a launch
+ * searches for tables (slot_of_model). */
+static int32_t warp_groups(const tb_backend_schedule *fixed, int32_t processors,
+                           const tb_gpu_launch *launch)
+{
+    const int32_t worlds = launch->number_of_worlds, most = worlds / TB_GPU_BLOCK_THREADS;
+    if (launch->slots < worlds || launch->steps <= STEPS_OF_A_WARP_GROUP) return 1;
+    if (most < 2 || fixed->overlap == 0) return 1;
+    if (fixed->overlap < 0 && worlds <= processors * TB_GPU_BLOCKS_AT_ONCE) return 1;
+    return least(most, TB_GPU_WARP_GROUPS);
+}
+
+void tb_gpu_choose_warp(const tb_backend_schedule *fixed, int32_t processors, bool pile, bool asked,
+                        tb_gpu_launch *launch)
+{
     launch->alone = pile ? TB_GPU_ALONE_BY_PILE : TB_GPU_ALONE_BY_WARP;
     launch->overlap = 0;
+    launch->steps = least(launch->steps, STEPS_ALONE);
     launch->groups = 1;
-    launch->steps = least(launch->steps, least(steps > 0 ? steps : 1, STEPS_ALONE));
+    if (asked) launch->steps = tb_gpu_steps_of_warps(launch);
+    launch->groups = warp_groups(fixed, processors, launch);
+    if (launch->groups == 1) launch->steps = tb_gpu_steps_of_warps(launch);
     for (int part = 0; part < TB_GPU_KERNELS; part++) launch->lanes[part] = TB_GPU_BLOCK_THREADS;
 }
 

@@ -133,9 +133,21 @@ static void play_kernel_of_world(const kernel *k, tb_gpu_world *world, saved_ste
     }
 }
 
+static bool is_by_warps(const tb_gpu_launch *l)
+{
+    return l->alone == TB_GPU_ALONE_BY_WARP || l->alone == TB_GPU_ALONE_BY_PILE;
+}
+
+/* The slot of a block. */
+static int32_t slot_of(const tb_gpu_launch *l, int32_t block)
+{
+    return is_by_warps(l) && l->order != NULL ? l->order[block] : block;
+}
+
+/* A world that an earlier launch of warps has left waits for the host. */
 static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
 {
-    begin_world(world);
+    if (!is_by_warps(&k->launch)) begin_world(world);
     for (int32_t left = k->launch.steps; left > 0 && goes_on(&k->launch, world); left--) {
         (void)make_step(&k->launch, world, saved, k->step);
         end_step(world, saved);
@@ -151,7 +163,8 @@ static bool is_slot(const tb_gpu_launch *l, int32_t slot)
 static cudaError_t play_kernel(const kernel *k)
 {
     const tb_gpu_launch *l = &k->launch;
-    for (int32_t slot = 0; is_slot(l, slot); slot++) {
+    for (int32_t block = 0; is_slot(l, block); block++) {
+        const int32_t slot = slot_of(l, block);
         saved_step *saved = saved_step_of(l, slot);
         saved->tables_of = NULL;
         (k->kernel_index == TB_GPU_KERNELS ? play_alone : play_kernel_of_world)(
@@ -217,14 +230,17 @@ START(alone, TB_GPU_KERNELS)
 static cudaError_t start_warps(const tb_gpu_launch *launch, cudaStream_t stream)
 {
     const tb_gpu_world *worlds = launch->worlds + launch->first;
-    for (int32_t slot = 0; launch->tables_stand && is_slot(launch, slot); slot++) {
+    for (int32_t block = 0; launch->tables_stand && is_slot(launch, block); block++) {
+        const int32_t slot = slot_of(launch, block);
         if (saved_step_of(launch, slot)->tables_of == worlds[slot].state.model) continue;
         fprintf(stderr, "world %d of a launch has no tables of its model\n", (int)slot);
         abort();
     }
     const cudaError_t result = start(launch, stream, TB_GPU_KERNELS, device_world_step_f32);
-    for (int32_t slot = 0; result == cudaSuccess && is_slot(launch, slot); slot++)
+    for (int32_t block = 0; result == cudaSuccess && is_slot(launch, block); block++) {
+        const int32_t slot = slot_of(launch, block);
         saved_step_of(launch, slot)->tables_of = worlds[slot].state.model;
+    }
     if (launch->number_of_worlds > 0 && !launch->tables_stand) played_count_tables();
     return result;
 }

@@ -356,6 +356,39 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 }
 END_TEST
 
+/* The same of small worlds and piles, in one launch and in groups with two launches each. */
+START_TEST(groups_of_small_worlds_leave_no_trace)
+{
+    enum { WORLDS = 80 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *models[2] = {jaw_and_mug(), boxes()};
+    for (int m = 0; m < 2; m++) {
+        uint64_t expected[WORLDS];
+        for (int overlap = 0; overlap <= 3; overlap += 3) {
+            tb_error error = {0};
+            tb_state *worlds[WORLDS];
+            fix_schedule((tb_backend_schedule){.alone = 0, .overlap = overlap});
+            tb_stepper *stepper = stepper_with(TB_BACKEND_GPU, TB_FLOAT, "auto");
+            for (int i = 0; i < WORLDS; i++) {
+                worlds[i] = state_of(models[m]);
+                push(worlds[i], i);
+            }
+            TEST_OK(tb_step_batch(stepper, worlds, WORLDS, 45, NULL, &error), &error);
+            for (int i = 0; i < WORLDS; i++) {
+                if (overlap == 0) expected[i] = tb_state_hash(worlds[i]);
+                ck_assert_uint_eq(tb_state_hash(worlds[i]), expected[i]);
+                ck_assert_int_eq(tb_state_steps(worlds[i]), 45);
+                tb_state_destroy(worlds[i]);
+            }
+            tb_stepper_destroy(stepper);
+        }
+        tb_model_destroy(models[m]);
+    }
+    choose_schedule();
+}
+END_TEST
+
 /* Normals and friction in turn run on cards like all solvers, with the processor's results;
  * worlds of many contacts need more memory first. */
 START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
@@ -555,11 +588,44 @@ START_TEST(solves_overlap_where_there_are_many)
 }
 END_TEST
 
+START_TEST(small_worlds_go_in_groups_where_they_are_many)
+{
+    const tb_backend_schedule chosen = {.overlap = -1}, none = {.overlap = 0};
+    const tb_gpu_launch call = {.number_of_worlds = 8192, .slots = 8192, .steps = 500};
+    tb_gpu_launch launch = call;
+    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
+    ck_assert_int_gt(launch.groups, 1);
+    ck_assert_int_gt(launch.steps, tb_gpu_steps_of_warps(&launch)); /* several launches a group */
+    launch = call;
+    tb_gpu_choose_warp(&none, 132, false, false, &launch);
+    ck_assert_int_eq(launch.groups, 1);
+    ck_assert_int_eq(launch.steps, tb_gpu_steps_of_warps(&launch));
+    launch = call;
+    launch.steps = 8; /* one launch each: groups gain nothing */
+    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
+    ck_assert_int_eq(launch.groups, 1);
+    launch = call;
+    launch.slots = 4096; /* the card cannot hold all at once */
+    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
+    ck_assert_int_eq(launch.groups, 1);
+    launch = call;
+    launch.number_of_worlds = launch.slots = 2112; /* the card holds all at once */
+    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
+    ck_assert_int_eq(launch.groups, 1);
+    launch = call;
+    launch.number_of_worlds = launch.slots = 65536;
+    tb_gpu_choose_warp(&chosen, 132, false, true, &launch); /* the caller is asked soon */
+    ck_assert_int_le(launch.steps, 20);
+}
+END_TEST
+
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_caller_is_not_asked_during_one_step, tables_of_a_model_are_made_once,
           a_crowded_pile_asks_no_more_than_other_worlds, a_course_asks_as_little_as_a_step,
           a_long_course_sends_each_row_once, a_caller_may_give_up_between_launches,
           a_caller_may_give_up_during_a_launch, how_a_call_is_spread_over_the_card_leaves_no_trace,
+          groups_of_small_worlds_leave_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
-          fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many)
+          fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many,
+          small_worlds_go_in_groups_where_they_are_many)

@@ -1,15 +1,21 @@
-/* Box against box by eight lanes: the face contacts of collide/convex/box_box.h without branches and
- * without arrays that are indexed, which a card would keep in memory. The corners of the overlap of two
- * rectangles are 24 candidates, three a lane: four corners of the incident face, sixteen crossings of
- * its edges with the reference face's sides, four corners of the reference face. A point has the
- * feature that clipping gives it. Edge over edge, and features that do not lie over each other, are
+/* Box against box by eight lanes, or by four where there are many pairs: the face contacts of
+ * collide/convex/box_box.h without branches and without arrays that are indexed, which a card would keep in
+ * memory. The corners of the overlap of two rectangles are 24 candidates, three or six a lane: four
+ * corners of the incident face, four corners of the reference face, sixteen crossings of the one's edges
+ * with the other's sides. Their order does not depend on the number of lanes. A point has the feature
+ * that clipping gives it. Edge over edge, and features that do not lie over each other, are
  * the general method's. */
 #ifndef TB_GPU_WARP_BOXES_H
 #define TB_GPU_WARP_BOXES_H
 
 #include "collide/convex/box_box.h"
 
-enum { WARP_BOX_LANES = 8, WARP_BOX_GROUPS = 4 };
+enum {
+    WARP_BOX_LANES = 8, /* of a pair */
+    WARP_BOX_LANES_OF_MANY = 4,
+    WARP_BOX_CANDIDATES = 24,
+    WARP_BOX_CORNERS = 8
+};
 
 TB_FN tb_real pick(int i, tb_real a, tb_real b, tb_real c)
 {
@@ -36,7 +42,7 @@ typedef struct box_faces {
     bool general;                     /* the general method decides */
 } box_faces;
 
-/* Largest separation over the crossed edges, an axis a lane, by all eight. */
+/* Separation along the axis of two crossed edges. */
 TB_TEAM_FN tb_real edge_separation(const tb_real *q, const tb_vec3 *t, const tb_posed_shape *a,
                                    const tb_posed_shape *b, int e)
 {
@@ -86,7 +92,7 @@ TB_FN bool warp_boxes_apart(const tb_posed_shape *a, const tb_posed_shape *b, tb
 
 /* Which faces meet, by the fifteen axes. */
 TB_TEAM_FN box_faces find_faces(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                int32_t own)
+                                int32_t own, int32_t lanes)
 {
     box_faces f;
     const tb_real *ma = a->pose.rotation.m, *mb = b->pose.rotation.m;
@@ -115,8 +121,12 @@ TB_TEAM_FN box_faces find_faces(const tb_posed_shape *a, const tb_posed_shape *b
     }
     const tb_real best_face = tb_max(best_a, best_b);
     f.near = best_face <= margin;
-    tb_real best_edge = tb_max(edge_separation(q, &t, a, b, own), edge_separation(q, &t, a, b, 8));
-    for (int32_t step = WARP_BOX_LANES / 2; step > 0; step /= 2)
+    tb_real best_edge = -TB_REAL_MAX;
+    TB_ROLLED
+    for (int e = own; e < 9; e += lanes)
+        best_edge = tb_max(best_edge, edge_separation(q, &t, a, b, e));
+    TB_ROLLED
+    for (int32_t step = lanes / 2; step > 0; step /= 2)
         best_edge = tb_max(best_edge, tb_team_take_real(best_edge, tb_team_lane() ^ step));
     f.near = f.near && best_edge <= margin;
     const bool same_centre = apart.x == 0 && apart.y == 0 && apart.z == 0;
@@ -198,7 +208,7 @@ TB_FN box_corner incident_corner(const box_faces *f, tb_real slack, int k)
     return c;
 }
 
-/* The corner that another lane of the eight holds. */
+/* The corner that another lane of the pair holds. */
 TB_TEAM_FN box_corner take_corner(const box_corner *own, int32_t from)
 {
     enum { BEYOND = 8 }; /* vertices are below */
@@ -220,7 +230,7 @@ TB_FN uint32_t reference_corner(const box_faces *f, int plus_u, int plus_v)
     return (uint32_t)((f->positive ? 1 : 0) << f->axis | plus_u << iu | plus_v << iv);
 }
 
-/* Corners: the first four lanes those of the incident face, the others those of the reference face. */
+/* Corners: the first four those of the incident face, the others those of the reference face. */
 TB_FN box_candidate corner_candidate(const box_faces *f, const box_corner *corner, int k)
 {
     box_candidate c;
@@ -272,18 +282,18 @@ TB_FN box_candidate edge_candidate(const box_faces *f, tb_real slack, const box_
     return c;
 }
 
-/* Which of the eight lanes say so. */
-TB_TEAM_FN uint32_t box_ballot(bool own)
+/* Which of the pair's lanes say so. */
+TB_TEAM_FN uint32_t box_ballot(bool own, int32_t lanes)
 {
-    return tb_team_ballot(own) >> (tb_team_lane() & ~(WARP_BOX_LANES - 1)) & 0xFFu;
+    return tb_team_ballot(own) >> (tb_team_lane() & ~(lanes - 1)) & ((1u << lanes) - 1);
 }
 
 /* Writes a point where the candidate is one, behind those that are there; returns their number. */
 TB_TEAM_FN int put_candidate(const box_faces *f, const box_candidate *c, tb_real margin,
-                             int32_t own, int count, tb_contact_point *points)
+                             int32_t own, int32_t lanes, int count, tb_contact_point *points)
 {
     const bool is = f->near && !f->general && c->is && c->height <= margin;
-    const uint32_t bits = box_ballot(is);
+    const uint32_t bits = box_ballot(is, lanes);
     const int at = count + tb_count_bits(bits & ((1u << own) - 1));
     if (is && at < TB_MANIFOLD_POINTS) {
         const tb_vec3 foot =
@@ -298,35 +308,36 @@ TB_TEAM_FN int put_candidate(const box_faces *f, const box_candidate *c, tb_real
     return count + tb_count_bits(bits);
 }
 
-/* Contact points of two boxes by eight lanes, all of which call it, with pairs or without (`is`).
+/* Contact points of two boxes by `lanes` lanes, all of which call it, with pairs or without (`is`).
  * WARP_BOX_GENERAL: the general method decides. Returns the number of points. */
 enum { WARP_BOX_GENERAL = -1 };
 
 TB_TEAM_FN int warp_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                            bool is, tb_contact_point *points)
+                            bool is, int32_t lanes, tb_contact_point *points)
 {
-    const int32_t own = tb_team_lane() & (WARP_BOX_LANES - 1), first = tb_team_lane() - own;
-    box_faces f = find_faces(a, b, margin, own);
+    const int32_t own = tb_team_lane() & (lanes - 1), first = tb_team_lane() - own;
+    box_faces f = find_faces(a, b, margin, own, lanes);
     f.near = f.near && is;
     const tb_real slack = TB_COLLIDE_FLAT * (f.half_u + f.half_v);
     const box_corner corner = incident_corner(&f, slack, own & 3);
     tb_real least = TB_REAL_MAX;
     int count = 0;
     TB_ROLLED
-    for (int turn = 0; turn < 3; turn++) {
+    for (int turn = 0; turn < WARP_BOX_CANDIDATES; turn += lanes) {
         box_candidate c;
-        if (turn == 0) {
-            c = corner_candidate(&f, &corner, own);
+        if (turn < WARP_BOX_CORNERS) {
+            c = corner_candidate(&f, &corner, turn + own);
         } else {
-            const int edge = 2 * (turn - 1) + (own >> 2);
+            const int edge = (turn - WARP_BOX_CORNERS + own) >> 2;
             const box_corner from = take_corner(&corner, first + edge);
             const box_corner to = take_corner(&corner, first + ((edge + 1) & 3));
             c = edge_candidate(&f, slack, &from, &to, own & 3);
         }
         least = c.is ? tb_min(least, c.height) : least;
-        count = put_candidate(&f, &c, margin, own, count, points);
+        count = put_candidate(&f, &c, margin, own, lanes, count, points);
     }
-    for (int32_t step = WARP_BOX_LANES / 2; step > 0; step /= 2)
+    TB_ROLLED
+    for (int32_t step = lanes / 2; step > 0; step /= 2)
         least = tb_min(least, tb_team_take_real(least, tb_team_lane() ^ step));
     if (!f.near) return 0;
     if (f.general || least > f.separation + 4 * f.tie || count > TB_MANIFOLD_POINTS)

@@ -182,7 +182,7 @@ TB_STATIC int32_t collide_own(const warp_keep *keep, const warp_shape *a, const 
 /* Points of all pairs; counts[] has their numbers. */
 TB_STATIC void warp_find_points(warp_keep *keep, const warp_sight *sight, int32_t pairs)
 {
-    const int32_t lane = tb_team_lane(), group = lane / WARP_BOX_LANES;
+    const int32_t lane = tb_team_lane();
     const bool own = lane < pairs;
     const warp_candidate *c = &keep->candidates[own ? keep->pairs[lane] : 0];
     const warp_shape *a = &sight->shapes[c->a], *b = &sight->shapes[c->b];
@@ -191,10 +191,13 @@ TB_STATIC void warp_find_points(warp_keep *keep, const warp_sight *sight, int32_
         boxes && warp_boxes_apart(&a->posed, &b->posed, warp_pair_margin(keep, a, b));
     if (apart) keep->counts[lane] = 0;
     uint32_t left = tb_team_ballot(boxes && !apart);
+    const bool many = tb_count_bits(left) > (int)WARP_LANES / (int)WARP_BOX_LANES;
+    const int32_t lanes = many ? WARP_BOX_LANES_OF_MANY : WARP_BOX_LANES, group = lane / lanes;
     TB_ROLLED
     while (left != 0) {
         uint32_t mine = left;
-        for (int32_t g = 0; g < WARP_BOX_GROUPS; g++) {
+        TB_ROLLED
+        for (int32_t g = 0; g < WARP_LANES / lanes; g++) {
             if (g < group) mine &= mine - 1;
             left &= left - 1;
         }
@@ -203,8 +206,8 @@ TB_STATIC void warp_find_points(warp_keep *keep, const warp_sight *sight, int32_
         const warp_shape *first = &sight->shapes[of->a], *second = &sight->shapes[of->b];
         const int32_t found =
             warp_box_box(&first->posed, &second->posed, warp_pair_margin(keep, first, second),
-                         mine != 0, sight->points + TB_MANIFOLD_POINTS * slot);
-        if (mine && lane % WARP_BOX_LANES == 0)
+                         mine != 0, lanes, sight->points + TB_MANIFOLD_POINTS * slot);
+        if (mine && lane % lanes == 0)
             keep->counts[slot] =
                 (uint8_t)(found == WARP_BOX_GENERAL ? (int32_t)WARP_NO_POINTS : found);
     }

@@ -138,13 +138,8 @@ TB_STATIC void go_by_warp(const tb_gpu_launch *launch, int32_t slot)
     warp_keep *keep = &shared_step_of_team()->keep;
     size_t bytes;
     warp_problem *problem = (warp_problem *)tb_team_fast(&bytes);
-    if (TB_LEADER) {
-        world->status = TB_OK;
-        world->contacts_needed = 0;
-        world->arena_needed = 0;
-    }
-    tb_team_sync();
-    if (world->steps_left == 0) return;
+    /* a world that an earlier launch of the call has left waits for the host */
+    if (world->status != TB_OK || world->steps_left == 0) return;
     const int32_t steps = launch->steps < world->steps_left ? launch->steps : world->steps_left;
     const bool tells = records(&world->course);
     tb_status status = TB_DIVERGED;

@@ -77,6 +77,11 @@ typedef struct warp_solve {
  * less than STALLED of it has stalled. */
 static const tb_real WARP_KAPPA = TB_R(300), WARP_LEAST_KAPPA = TB_R(1e-3);
 static const double WARP_ACCEPTED = 0.9, WARP_STALLED = 0.3, WARP_FAR = 1e-3;
+/* The share of kappa with which a solve begins whose start is near, with a residual of so many tolerances at
+ * most: one round lowers such a residual enough. With all of kappa a contact that sticks near the rim of its
+ * cone would be taken for one that slips, round after round. */
+static const tb_real WARP_NEAR_KAPPA = TB_R(1) / 30;
+static const double WARP_NEAR = 30;
 enum { WARP_ROUNDS = 200, WARP_SWEEPS = 1024 /* of a step, until it is left to others */ };
 enum { WARP_BURST = 4, WARP_LONGEST_BURST = 64, WARP_EXTENSIONS = 20 };
 
@@ -358,7 +363,10 @@ TB_STATIC bool warp_iterate(warp_solve *w, warp_own *b, double tolerance, double
     for (;; w->rounds++) {
         warp_whiten(w);
         warp_judge(w, b, x);
-        if (w->rounds == 0) w->start = w->residual;
+        if (w->rounds == 0) {
+            w->start = w->residual;
+            if (w->residual <= WARP_NEAR * tolerance) w->kappa = WARP_NEAR_KAPPA;
+        }
         if (w->residual <= tolerance) return true;
         if (w->rounds == WARP_ROUNDS || w->sweeps >= WARP_SWEEPS) return false;
         const double ratio = w->by_newton ? w->residual / w->reference : 0;
