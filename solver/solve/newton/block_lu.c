@@ -101,34 +101,6 @@ TB_FN void subtract_four(tb_real *TB_RESTRICT to, const tb_real *left, const tb_
         to[j] -= (left[0] * r0[j] + left[1] * r1[j]) + (left[2] * r2[j] + left[3] * r3[j]);
 }
 
-/* c -= a b, a: m x k, b: k x n, row-major without gaps; four rows of b at a time */
-TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const tb_real *b,
-                                int32_t m, int32_t k, int32_t n)
-{
-    for (int32_t i = 0; i < m; i++) {
-        tb_real *to = c + (int64_t)i * n;
-        const tb_real *left = a + (int64_t)i * k;
-        int32_t p = 0;
-        for (; p + 4 <= k; p += 4) subtract_four(to, left + p, b + (int64_t)p * n, n);
-        for (; p < k; p++) {
-            const tb_real *row = b + (int64_t)p * n;
-            for (int32_t j = 0; j < n; j++) to[j] -= left[p] * row[j];
-        }
-    }
-}
-
-/* The same of one row, the last rows of b first. */
-TB_STATIC void subtract_backward(tb_real *TB_RESTRICT to, const tb_real *left, const tb_real *b,
-                                 int32_t k, int32_t n)
-{
-    int32_t p = k;
-    for (; p >= 4; p -= 4) subtract_four(to, left + p - 4, b + (int64_t)(p - 4) * n, n);
-    for (p--; p >= 0; p--) {
-        const tb_real *row = b + (int64_t)p * n;
-        for (int32_t j = 0; j < n; j++) to[j] -= left[p] * row[j];
-    }
-}
-
 /* four products of a row with numbers `stride` apart */
 TB_FN tb_real four_products(const tb_real *row, const tb_real *column, int32_t stride)
 {
@@ -146,6 +118,93 @@ TB_STATIC tb_real less_product(tb_real from, const tb_real *row, const tb_real *
     TB_ROLLED
     for (; p < k; p++) from -= row[p] * column[p * stride];
     return from;
+}
+
+/* Up to two rows and two pairs of columns of c -= a b, kept in registers: c - the products of four rows
+ * of b at a time, then of one. */
+TB_FN void subtract_tile(tb_real *c, const tb_real *a, const tb_real *b, int32_t k, int32_t n,
+                         const int rows, const int pairs)
+{
+    const tb_real *second = a + (rows > 1 ? k : 0);
+    tb_simd_pair sum[2][2];
+    for (int j = 0; j < pairs; j++) {
+        sum[0][j] = tb_simd_pair_load(c + 2 * j);
+        if (rows > 1) sum[1][j] = tb_simd_pair_load(c + n + 2 * j);
+    }
+    int32_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+        const tb_real *r0 = b + (int64_t)p * n, *r1 = r0 + n, *r2 = r1 + n, *r3 = r2 + n;
+        for (int i = 0; i < rows; i++) {
+            const tb_real *left = (i ? second : a) + p;
+            const tb_simd_pair f0 = tb_simd_pair_of(-left[0], -left[0]),
+                               f1 = tb_simd_pair_of(-left[1], -left[1]),
+                               f2 = tb_simd_pair_of(-left[2], -left[2]),
+                               f3 = tb_simd_pair_of(-left[3], -left[3]);
+            for (int j = 0; j < pairs; j++) {
+                const tb_simd_pair near =
+                    tb_simd_pair_add(tb_simd_pair_mul(f0, tb_simd_pair_load(r0 + 2 * j)),
+                                     tb_simd_pair_mul(f1, tb_simd_pair_load(r1 + 2 * j)));
+                const tb_simd_pair far =
+                    tb_simd_pair_add(tb_simd_pair_mul(f2, tb_simd_pair_load(r2 + 2 * j)),
+                                     tb_simd_pair_mul(f3, tb_simd_pair_load(r3 + 2 * j)));
+                sum[i][j] = tb_simd_pair_add(sum[i][j], tb_simd_pair_add(near, far));
+            }
+        }
+    }
+    for (; p < k; p++) {
+        const tb_real *row = b + (int64_t)p * n;
+        for (int i = 0; i < rows; i++) {
+            const tb_real left = -(i ? second : a)[p];
+            const tb_simd_pair f = tb_simd_pair_of(left, left);
+            for (int j = 0; j < pairs; j++)
+                sum[i][j] = tb_simd_pair_add(sum[i][j],
+                                             tb_simd_pair_mul(f, tb_simd_pair_load(row + 2 * j)));
+        }
+    }
+    for (int j = 0; j < pairs; j++) {
+        tb_simd_pair_store(c + 2 * j, sum[0][j]);
+        if (rows > 1) tb_simd_pair_store(c + n + 2 * j, sum[1][j]);
+    }
+}
+
+/* c -= a b, a: m x k, b: k x n, row-major without gaps, with the sums of subtract_four */
+TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const tb_real *b,
+                                int32_t m, int32_t k, int32_t n)
+{
+    for (int32_t i = 0; i < m; i += 2) {
+        tb_real *to = c + (int64_t)i * n;
+        const tb_real *left = a + (int64_t)i * k;
+        const int32_t rows = m - i < 2 ? 1 : 2;
+        int32_t j = 0;
+        if (rows == 2) {
+            for (; j + 4 <= n; j += 4) subtract_tile(to + j, left, b + j, k, n, 2, 2);
+            if (j + 2 <= n) {
+                subtract_tile(to + j, left, b + j, k, n, 2, 1);
+                j += 2;
+            }
+        } else {
+            for (; j + 4 <= n; j += 4) subtract_tile(to + j, left, b + j, k, n, 1, 2);
+            if (j + 2 <= n) {
+                subtract_tile(to + j, left, b + j, k, n, 1, 1);
+                j += 2;
+            }
+        }
+        for (; j < n; j++)
+            for (int32_t r = 0; r < rows; r++)
+                to[r * n + j] = less_product(to[r * n + j], left + r * k, b + j, k, n);
+    }
+}
+
+/* The same of one row, the last rows of b first. */
+TB_STATIC void subtract_backward(tb_real *TB_RESTRICT to, const tb_real *left, const tb_real *b,
+                                 int32_t k, int32_t n)
+{
+    int32_t p = k;
+    for (; p >= 4; p -= 4) subtract_four(to, left + p - 4, b + (int64_t)(p - 4) * n, n);
+    for (p--; p >= 0; p--) {
+        const tb_real *row = b + (int64_t)p * n;
+        for (int32_t j = 0; j < n; j++) to[j] -= left[p] * row[j];
+    }
 }
 
 TB_STATIC tb_real less_backward(tb_real from, const tb_real *row, const tb_real *column, int32_t k,

@@ -16,7 +16,10 @@
 
 #include <string.h>
 
-enum { LARGEST_GROUP = 48 }; /* rows: three such blocks fill half of a first-level cache */
+enum {
+    LARGEST_GROUP = 48, /* rows: three such blocks fill half of a first-level cache */
+    FILL_TO_JOIN = 16   /* groups: with less fill, joined blocks are no cheaper */
+};
 
 /* Working memory of orders and lists, of nodes or of groups. */
 #define lu_graph TB_SYMBOL(lu_graph)
@@ -27,6 +30,7 @@ typedef struct lu_graph {
     int32_t *group_size; /* rows */
     int32_t *mark;       /* the last look at it */
     int32_t *order, *place, *parent;
+    int32_t *rows, *shift, *number; /* of places, for joined groups */
 } lu_graph;
 
 /* Lists of the quotient graph, in one of two buffers: at the end of a buffer, live entries move
@@ -296,10 +300,89 @@ TB_CALLED void count_or_list_later(const lu_graph *graph, int32_t groups, int32_
     }
 }
 
-/* Where a place's entries begin; their number. */
-TB_STATIC int64_t count_entries(tb_block_lu *lu, const lu_graph *graph)
+/* ---- groups that are eliminated one after another ---- */
+
+/* Joins each place to its parent where that fills all that it fills, so that the joined block has no more
+ * numbers, and has no other such child. Writes where a place's rows lie within its block, and the
+ * number of its block. fill: of each place. Returns the number of blocks. */
+TB_STATIC int32_t join_places(const lu_graph *graph, int32_t groups, const int32_t *fill)
+{
+    int32_t *to = graph->number, blocks = 0;
+    TB_ROLLED
+    for (int32_t k = 0; k < groups; k++) {
+        graph->rows[k] = graph->group_size[graph->order[k]];
+        graph->shift[k] = 0;
+    }
+    for (int32_t k = 0; k < groups; k++) {
+        const int32_t parent = graph->parent[k];
+        const bool joins = parent >= 0 && fill[k] >= FILL_TO_JOIN && fill[k] == fill[parent] + 1 &&
+                           graph->shift[parent] == 0 &&
+                           graph->rows[k] + graph->rows[parent] <= LARGEST_GROUP;
+        to[k] = joins ? parent : -1;
+        if (!joins) continue;
+        graph->shift[parent] = graph->rows[k];
+        graph->rows[parent] += graph->rows[k];
+    }
+    TB_ROLLED
+    for (int32_t k = 0; k < groups; k++)
+        if (to[k] < 0) graph->rows[blocks++] = graph->rows[k];
+    for (int32_t k = groups - 1, last = blocks; k >= 0; k--) to[k] = to[k] < 0 ? --last : to[to[k]];
+    return blocks;
+}
+
+/* The graph of the blocks, which are numbered in the order of elimination, each with all neighbours of
+ * its groups. */
+TB_STATIC void join_graph(lu_graph *graph, int32_t groups, int32_t blocks)
+{
+    int32_t *start = graph->start, *neighbour = graph->neighbour;
+    for (int32_t k = 0; k <= blocks; k++) start[k] = 0;
+    TB_ROLLED
+    for (int32_t k = 0; k < groups; k++) {
+        const int32_t i = graph->order[k];
+        start[graph->number[k]] += graph->group_start[i + 1] - graph->group_start[i];
+    }
+    TB_ROLLED
+    for (int32_t k = 1; k <= blocks; k++) start[k] += start[k - 1]; /* ends, to begin with */
+    for (int32_t k = groups - 1; k >= 0; k--) {
+        const int32_t i = graph->order[k];
+        TB_ROLLED
+        for (int32_t m = graph->group_start[i]; m < graph->group_start[i + 1]; m++)
+            neighbour[--start[graph->number[k]]] =
+                graph->number[graph->place[graph->group_neighbour[m]]];
+    }
+    graph->start = graph->group_start;
+    graph->group_start = start;
+    graph->neighbour = graph->group_neighbour;
+    graph->group_neighbour = neighbour;
+}
+
+/* Groups that are eliminated one after another with the same fill become one block (a fundamental
+ * supernode; Liu, Ng, Peyton, SIAM J. Matrix Anal. 14, 1993): near the end of the order, where
+ * most of the work is, large blocks cost less by the number than small ones. */
+TB_STATIC void join_groups(tb_block_lu *lu, lu_graph *graph)
+{
+    const int32_t groups = lu->groups;
+    const int32_t blocks = join_places(graph, groups, lu->later_start);
+    for (int32_t i = 0; i < lu->nodes; i++) {
+        const int32_t place = graph->place[lu->group[i]];
+        lu->offset[i] += graph->shift[place];
+        lu->group[i] = graph->number[place];
+    }
+    join_graph(graph, groups, blocks);
+    for (int32_t k = 0; k < blocks; k++) {
+        graph->group_size[k] = graph->rows[k];
+        graph->order[k] = graph->place[k] = k;
+    }
+    lu->groups = blocks;
+}
+
+/* Joins groups, and counts where a place's entries begin; their number. */
+TB_STATIC int64_t count_entries(tb_block_lu *lu, lu_graph *graph)
 {
     int64_t entries = 0;
+    for (int32_t k = 0; k <= lu->groups; k++) lu->later_start[k] = 0;
+    count_or_list_later(graph, lu->groups, lu->later_start, NULL);
+    join_groups(lu, graph);
     for (int32_t k = 0; k <= lu->groups; k++) lu->later_start[k] = 0;
     count_or_list_later(graph, lu->groups, lu->later_start, NULL);
     for (int32_t k = 0; k <= lu->groups; k++) {
@@ -357,7 +440,8 @@ TB_STATIC bool take_nodes(tb_block_lu *lu, lu_graph *graph, int32_t n, int32_t c
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (!(*own[i] = TB_ARENA_ARRAY(arena, int32_t, n))) return false;
     int32_t **of_graph[] = {&graph->start, &graph->group_start, &graph->group_size, &graph->mark,
-                            &graph->order, &graph->place,       &graph->parent};
+                            &graph->order, &graph->place,       &graph->parent,     &graph->rows,
+                            &graph->shift, &graph->number};
     TB_ROLLED
     for (size_t i = 0; i < sizeof of_graph / sizeof of_graph[0]; i++)
         if (!(*of_graph[i] = TB_ARENA_ARRAY(arena, int32_t, n + 1))) return false;
@@ -410,6 +494,7 @@ TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *gr
     int64_t entries = -1;
     if (TB_LEADER && order_groups(&quotient, &own, lu->groups)) entries = count_entries(lu, &own);
     tb_team_share(&entries, sizeof entries);
+    tb_team_share(&lu->groups, sizeof lu->groups);
     tb_team_sync();
     if (entries < 0) return TB_UNSUPPORTED;
     const tb_status status = take_entries(lu, entries, arena);
