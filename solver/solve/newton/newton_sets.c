@@ -23,8 +23,7 @@
 enum {
     STEPS_FROM_SETS = 6,
     STEPS_BEFORE_PATH = 4, /* where falling weights follow: these end what late steps would */
-    PATIENCE = 2 /* steps in a row that are no better than the best: sets that were wrong leap far
-                    before they come near */
+    PATIENCE = 2 /* steps in a row that neither are better than the best nor come nearer */
 };
 static const double PULL_SHARE = 0.1;   /* of the tolerance, that the pull may leave */
 static const double UNSEEN_SHARE = 0.3; /* of it, that the linear system's residual may leave */
@@ -40,6 +39,9 @@ static const double GAIN_TO_STAY =
     0.01; /* of the start's residual, for impulses that are no answer */
 /* of the residual: where a step with the right sets leaves more, the pull is in its way */
 static const double SLOW = 0.1;
+/* of the residual before a step: one that leaves less comes nearer. Sets that were wrong leap far in the
+ * first step, and the next ones come back to the start's residual before they are better than it. */
+static const double NEARER = 0.1;
 static const tb_real LEAST_PULL =
     10 * TB_SMALLEST_EPSILON;                /* epsilon: weaker ones leave rounding */
 static const tb_real WEAKENING = TB_R(0.05); /* of the proximal term, when sets no longer change */
@@ -238,7 +240,8 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
         tb_status status = sets_step(it, &stepped);
         if (status == TB_OK && stepped) status = sets_judge(it, solution);
         if (status != TB_OK) return status;
-        idle = it->best_residual < before ? 0 : idle + 1;
+        const bool nears = solution->residuals.natural < NEARER * last;
+        idle = nears || it->best_residual < before ? 0 : idle + 1;
         if (!stepped || idle > PATIENCE) break;
     }
     return TB_OK;
