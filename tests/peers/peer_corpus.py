@@ -61,6 +61,7 @@ DOCUMENTED = {
     "mujoco/test/engine/testdata/solver/model.xml": "tribo begins at its keyframe named start",
     "menagerie/google_robot/": "a quadrangle that is neither convex nor flat",
     "menagerie/trossen_wxai/": "polygons that are neither convex nor flat",
+    "menagerie/hello_robot_stretch_3/": "polygons that are neither convex nor flat",
     "dex-urdf/robots/arms/rm75/": "an OBJ file of several objects",
     "dex-urdf/robots/assembly/rm75_inspire/": "an OBJ file of several objects",
 }
