@@ -47,10 +47,13 @@ $(B)/%.cu.o: %.cu $(B)/stamp.gpu
 	$(compile_kernels)
 # private: the stamp must not inherit it
 $(B)/%.f32.cu.o: private GPU_FLAGS += -DTB_SINGLE
+inexact = -prec-div=false -prec-sqrt=false
+# steps of many worlds: quotients and roots in float may miss the last bit. Where each is a function of its own, lanes
+# wait for each other and for instructions (tests/bench/gpu/results/README.md)
+$(B)/solver/gpu/batch/%.f32.cu.o: private GPU_FLAGS += $(inexact)
 # the kernels of small worlds, of piles and of wide worlds have solvers of their own and so answers of their own, within
 # the tolerance
-$(FLOAT_KERNELS:=.f32.cu.o): private GPU_FLAGS := $(filter-out --fmad=false,$(GPU_FLAGS)) -DTB_SINGLE \
-                                              -prec-div=false -prec-sqrt=false
+$(FLOAT_KERNELS:=.f32.cu.o): private GPU_FLAGS := $(filter-out --fmad=false,$(GPU_FLAGS)) -DTB_SINGLE $(inexact)
 $(B)/%.f32.cu.o: %.cu $(B)/stamp.gpu
 	$(compile_kernels)
 
