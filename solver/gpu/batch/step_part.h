@@ -102,3 +102,10 @@ TB_STATIC bool is_ordered(const tb_gpu_launch *launch)
 {
     return launch->kinds != NULL && launch->arena_size >= SAVED_STEP_BYTES;
 }
+
+/* The slot of a place in that order. */
+TB_STATIC int32_t slot_at(const tb_gpu_launch *launch, int32_t rank)
+{
+    if (!is_ordered(launch) || rank >= launch->slots) return rank;
+    return launch->order[rank];
+}

@@ -37,12 +37,6 @@ TB_STATIC void solve_world(const tb_gpu_launch *launch, int32_t slot)
 
 /* ---- solves in order ---- */
 
-TB_STATIC int32_t slot_at(const tb_gpu_launch *launch, int32_t rank)
-{
-    if (!is_ordered(launch) || rank >= launch->slots) return rank;
-    return launch->order[rank];
-}
-
 /* Clears the counts of kinds for the next step. */
 TB_STATIC void clear_kinds(const tb_gpu_launch *launch, int32_t slot)
 {

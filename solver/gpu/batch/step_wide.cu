@@ -1,5 +1,5 @@
-/* The solve of a step of worlds with up to 36 dofs, in float: a warp takes a world. A world that it
- * cannot solve, or whose positions have to recover, is left to step_solve.cu, which comes next. See
+/* The solve of a step of worlds with up to 36 dofs, in float: a warp takes a world. A world that it does
+ * not take, or whose answer needs more, is left to step_solve.cu, which comes next. See
  * step_part.h and wide/wide_solve.h. */
 #define KERNEL_NAME   tb_gpu_step_wide
 #define KERNEL_START  tb_gpu_start_wide
@@ -58,7 +58,7 @@ TB_STATIC void solve_wide(const tb_gpu_launch *launch, int32_t slot)
     const wide_slice slice = {pause_of(launch, saved), resumes, pauses ? (int32_t)WIDE_SLICE : 0};
     const wide_outcome outcome = wide_step_solve(&shared->stepping, solve, &slice);
     TB_STAGE_DONE(TB_STAGE_SOLVE);
-    if (outcome == WIDE_LEFT && !resumes) return; /* the saved step is as it was */
+    if (outcome == WIDE_LEFT) return; /* the saved step is as it was */
     save_step(saved, shared);
     tb_team_sync();
     if (!TB_LEADER) return;
@@ -72,7 +72,7 @@ enum { WIDE_AT_ONCE = 12 };
 
 STEP_KERNEL(WIDE_AT_ONCE)
 {
-    const int32_t slot = slot_of_team();
+    const int32_t slot = slot_at(&launch, launch.slots - 1 - slot_of_team());
     if (is_slot(&launch, slot)) solve_wide(&launch, slot);
 }
 

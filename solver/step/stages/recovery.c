@@ -91,9 +91,14 @@ TB_STATIC bool take_problem(const tb_world *w, recovery_problem *p)
     return p->blocks && p->rows && p->c && p->compliance && p->start && p->statuses;
 }
 
-/* A block of the step as the `number`-th of the recovery, with rows from `row` on. */
-TB_CALLED void write_block(const tb_world *w, const tb_solution *solution, int32_t block,
-                           int32_t rows, int32_t number, int32_t row, recovery_problem *p)
+/* A row of the recovery. */
+typedef struct recovery_row {
+    tb_real c, compliance;
+} recovery_row;
+
+/* Row r of a block of the step as a row of the recovery. */
+TB_CALLED recovery_row make_row(const tb_world *w, const tb_solution *solution, int32_t block,
+                                int32_t r)
 {
     const tb_block *b = &w->blocks[block];
     const bool loop = b->law == TB_LAW_BILATERAL;
@@ -101,19 +106,29 @@ TB_CALLED void write_block(const tb_world *w, const tb_solution *solution, int32
                               ? RECOVERY_LEAST_REACH * tb_max(tb_block_row_square(w->values, b, 1),
                                                               tb_block_row_square(w->values, b, 2))
                               : 0;
+    const tb_real g = tb_max(tb_block_row_square(w->values, b, r), reach);
+    const tb_real ask = w->recovery[b->row + r], xi = tb_max(solution->xi[b->row + r], 0);
+    const tb_real share =
+        block >= w->first_contact_block ? RECOVERY_CONTACT_COMPLIANCE : RECOVERY_JOINT_COMPLIANCE;
+    /* a row that nothing moves gets a finite impulse */
+    return TB_VALUE(recovery_row){.c = loop ? ask : xi + ask, .compliance = g > 0 ? share * g : 1};
+}
+
+/* A block of the step as the `number`-th of the recovery, with rows from `row` on. */
+TB_CALLED void write_block(const tb_world *w, const tb_solution *solution, int32_t block,
+                           int32_t rows, int32_t number, int32_t row, recovery_problem *p)
+{
+    const tb_block *b = &w->blocks[block];
+    const bool loop = b->law == TB_LAW_BILATERAL;
     p->blocks[number] = *b;
     p->blocks[number].law = loop ? TB_LAW_BILATERAL : TB_LAW_UNILATERAL;
     p->blocks[number].row = row;
     p->blocks[number].rows = rows;
     p->rows[number] = b->row;
     for (int32_t r = 0; r < rows; r++) {
-        const tb_real g = tb_max(tb_block_row_square(w->values, b, r), reach);
-        const tb_real ask = w->recovery[b->row + r], xi = tb_max(solution->xi[b->row + r], 0);
-        p->c[row + r] = loop ? ask : xi + ask;
-        /* a row that nothing moves gets a finite impulse */
-        const tb_real compliance = block >= w->first_contact_block ? RECOVERY_CONTACT_COMPLIANCE
-                                                                   : RECOVERY_JOINT_COMPLIANCE;
-        p->compliance[row + r] = g > 0 ? compliance * g : 1;
+        const recovery_row own = make_row(w, solution, block, r);
+        p->c[row + r] = own.c;
+        p->compliance[row + r] = own.compliance;
     }
     const tb_contact_status pushes = p->c[row] < 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN;
     p->statuses[number] = (uint8_t)(loop ? TB_CONTACT_STICK : pushes);
@@ -336,6 +351,12 @@ TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered
     }
 }
 
+/* Whether a row that asks for a motion, c < 0, got next to nothing of it. */
+TB_FN bool lacks_motion(tb_real c, tb_real got)
+{
+    return c < 0 && got < -RECOVERY_LEAST_SHARE * c;
+}
+
 /* Contacts and tendons' limits that got next to nothing. Loops and joints are judged by where they
  * end (tb_world_close_loops, tb_world_find_violated_limits). */
 TB_CALLED void find_faults(const tb_world *w, const recovery_problem *p, const tb_solution *solved,
@@ -343,10 +364,9 @@ TB_CALLED void find_faults(const tb_world *w, const recovery_problem *p, const t
 {
     for (int32_t n = 0; n < p->number_of_blocks; n++) {
         const tb_block *b = &p->blocks[n];
-        if (b->law != TB_LAW_UNILATERAL || !(p->c[b->row] < 0)) continue;
+        if (b->law != TB_LAW_UNILATERAL) continue;
         const tb_real elastic = p->compliance[b->row] * solved->lambda[b->row];
-        const tb_real got = solved->xi[b->row] - elastic - p->c[b->row];
-        if (got >= -RECOVERY_LEAST_SHARE * p->c[b->row]) continue;
+        if (!lacks_motion(p->c[b->row], solved->xi[b->row] - elastic - p->c[b->row])) continue;
         int32_t block = 0;
         while (w->blocks[block].row != p->rows[n]) block++;
         const tb_fault fault = tb_world_fault(w, block);

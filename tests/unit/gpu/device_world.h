@@ -31,7 +31,8 @@ tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certif
 /* How the solve of a wide world went. */
 typedef struct wide_told {
     bool left;      /* to the general solvers */
-    bool recovers;  /* the positions recover after it */
+    bool recovers;  /* positions have recovered, too */
+    bool lacking;   /* it has impulses, and is left all the same */
     int32_t pauses; /* how often it paused */
 } wide_told;
 

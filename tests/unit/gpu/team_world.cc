@@ -18,6 +18,7 @@ typedef struct play {
     tb_certificate certificate; // of the leader
     first_solve *first;
     wide_outcome outcome;
+    bool recovers; // by the kernel of wide worlds
     int32_t slice, pauses; // of a wide world's solve
 } play;
 
@@ -35,7 +36,10 @@ static bool solve_wide(tb_stepping *stepping, void *context)
         if (TB_LEADER) p->pauses++;
         outcome = wide_step_solve(stepping, &shared, &slice);
     }
-    if (TB_LEADER) p->outcome = outcome;
+    if (TB_LEADER) {
+        p->outcome = outcome;
+        p->recovers = stepping->recovered.velocity != NULL;
+    }
     return outcome == WIDE_DONE;
 }
 
@@ -77,7 +81,8 @@ tb_status wide_world_step(device_job *job, int32_t slice, wide_told *told,
     memset(&shared, 0xff, sizeof shared);
     const tb_status status = step_together(&p, job, 32, certificate);
     told->left = p.outcome == WIDE_LEFT;
-    told->recovers = p.outcome == WIDE_LACKING;
+    told->recovers = p.recovers;
+    told->lacking = p.outcome == WIDE_LACKING;
     told->pauses = p.pauses;
     return status;
 }

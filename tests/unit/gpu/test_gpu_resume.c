@@ -42,9 +42,11 @@ typedef struct way {
     double tolerance;
 } way;
 
+/* At 1e-4 in float, contacts near the rim of their cones change between sticking and slipping in every few
+ * steps. */
 static const way WAYS[] = {
     {"auto", TB_DOUBLE, 1e-8},      {"newton", TB_DOUBLE, 1e-8},   {"sor", TB_DOUBLE, 1e-6},
-    {"staggered", TB_DOUBLE, 1e-6}, {"auto", TB_FLOAT, 1e-4},      {"newton", TB_FLOAT, 1e-4},
+    {"staggered", TB_DOUBLE, 1e-6}, {"auto", TB_FLOAT, 1e-5},      {"newton", TB_FLOAT, 1e-5},
     {"sor", TB_FLOAT, 1e-4},        {"staggered", TB_FLOAT, 1e-4},
 };
 
@@ -220,8 +222,7 @@ static double kept_factor(const scene *s, const way *w, const tb_model *model, c
 }
 
 /* All statuses were known and nearly all kept; Newton's cached factor saved factorizations, from
- * step to step with few dofs; and without both the steps need more work. At float's tolerance of 1e-4 contacts
- * near the rim of their cones change between sticking and slipping, so more of them are not kept. */
+ * step to step with few dofs; and without both the steps need more work. */
 static void check_warm(const scene *s, const way *w, const tb_model *model, const course *c)
 {
     const tb_certificate *warm = &c->sum, cold = run_cold(s, w, model, &c->middle);
@@ -232,8 +233,7 @@ static void check_warm(const scene *s, const way *w, const tb_model *model, cons
            (long long)warm->linear_solves, (long long)cold.linear_solves,
            (long long)warm->factorizations, (long long)cold.factorizations, factor);
     ck_assert_int_ge(warm->known_statuses, (int64_t)s->contacts * (STEPS - MIDDLE));
-    const int32_t kept_of_ten = w->precision == TB_FLOAT ? 8 : 9;
-    ck_assert(10 * warm->kept_statuses >= kept_of_ten * warm->known_statuses);
+    ck_assert(10 * warm->kept_statuses >= 9 * warm->known_statuses);
     ck_assert(warm->kept_statuses <= warm->known_statuses);
     ck_assert_int_eq(cold.known_statuses, 0);
     ck_assert_int_lt(11 * warm->iterations, 10 * cold.iterations);

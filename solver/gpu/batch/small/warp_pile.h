@@ -126,6 +126,8 @@ TB_TEAM_FN void warp_share_block(warp_problem *p, const warp_own *b)
     }
 }
 
+enum { WARP_STARTS = 5 /* random ones of a solve, after its own */ };
+
 /* Solves for the blocks of all lanes; false: it has not come to the tolerance. x: velocities of the lane's
  * block. */
 TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns, double tolerance,
@@ -151,7 +153,12 @@ TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns
     wide_progress now = {0};
     wide_begin(p, &now, false);
     const double start = now.residual;
-    const bool solved = wide_iterate(p, &now, INT32_MAX) == WIDE_REACHED;
+    bool solved = wide_iterate(p, &now, INT32_MAX) == WIDE_REACHED;
+    TB_ROLLED
+    for (int k = 0; k < WARP_STARTS && !solved; k++) {
+        wide_begin_again(p, &now);
+        solved = wide_iterate(p, &now, INT32_MAX) == WIDE_REACHED;
+    }
     *effort = TB_VALUE(warp_effort){now.residual, start, now.steps, now.sweeps};
     if (!b->is || !solved) return solved;
     wide_own o = wide_item_of(m, lane);

@@ -115,9 +115,10 @@ typedef struct wide_progress {
     double last;     /* residual of the round before */
     tb_real epsilon; /* weight of the proximal term, as a share of G's diagonal */
     int32_t steps, sweeps, failures, extensions;
-    int32_t limit; /* of the steps, until the solve begins anew or is given up */
+    int32_t limit; /* of the steps, until the solve begins anew */
     /* the residual when x was summed from the iterate last; DBL_MAX: x is not the iterate's */
     double summed;
+    double best; /* residual of the best answer of the starts given up; 0: there is none */
 } wide_progress;
 
 /* A solve, in shared memory: its lanes' stacks have no room in the first cache. */

@@ -23,15 +23,15 @@
 #ifndef TB_GPU_WIDE_SOLVE_H
 #define TB_GPU_WIDE_SOLVE_H
 
+#include "base/random.h"
 #include "gpu/batch/wide/wide_sweep.h"
 #include "gpu/batch/wide/wide_system.h"
 
 /* As in solve/newton/newton.c, but for what a round has to gain, and for how fast epsilon falls. */
 static const tb_real WIDE_FIRST_EPSILON = TB_R(0.1);
 static const tb_real WIDE_LEAST_EPSILON = TB_R(1e-4);
-/* Shares of epsilon that a round leaves, from the first start and from the others. Rounds at weights
- * that fall faster go in circles more often. */
-static const tb_real WIDE_SHRINK = TB_R(0.3), WIDE_CAREFUL_SHRINK = TB_R(0.5);
+/* Share of epsilon that a round leaves. Rounds at weights that fall faster go in circles more often. */
+static const tb_real WIDE_SHRINK = TB_R(0.3);
 static const tb_real WIDE_GROWTH = TB_R(4), WIDE_LARGEST_EPSILON = 10;
 static const double WIDE_CONTRACTION = 0.2, WIDE_DECREASE = 1e-4;
 /* An item without a slope whose lack is at most this share of the tolerance, as a velocity, is left
@@ -41,9 +41,10 @@ static const double WIDE_NO_LACK = 0.01;
 static const double WIDE_COLD = 0.05;
 /* An iterate whose residual is at most so many tolerances is judged. */
 static const double WIDE_NEAR = 2;
-/* Steps of Newton's from a start, starts, and sweeps, after which a solve is left to the general
- * solvers. */
-enum { WIDE_STEPS = 100, WIDE_STARTS = 5, WIDE_SWEEPS = 400 };
+/* Steps of Newton's from a start, after which the solve begins anew. */
+enum { WIDE_STEPS = 100 };
+/* The largest impulse of a random start, as a share of the iterate's largest. */
+static const double WIDE_RANDOM_SHARE = 0.3;
 /* Steps after which epsilon falls to WIDE_LATE_EPSILON where rounds stall: slow motions of the dofs
  * lose little of their residual in a round at a larger weight. Sooner it costs more steps than it
  * saves, because Newton crawls from kink to kink at such weights. */
@@ -51,7 +52,7 @@ enum { WIDE_LATE = 20 };
 static const tb_real WIDE_LATE_EPSILON = TB_R(1e-7);
 /* A round that needs more steps, or shorter ones, ends, and the next one has a larger weight: that is
  * cheaper than to crawl on. */
-enum { WIDE_STEPS_OF_ROUND = 4, WIDE_SHORTENINGS = 4, WIDE_CAREFUL_SHORTENINGS = 8 };
+enum { WIDE_STEPS_OF_ROUND = 4, WIDE_SHORTENINGS = 4 };
 /* Sweeps of the first burst and of the longest. A burst follows one that leaves at most WIDE_GAIN of
  * the residual. */
 enum { WIDE_BURST = 4, WIDE_LONGEST_BURST = 8 };
@@ -207,19 +208,12 @@ TB_CALLED double wide_look(wide_solve *w, tb_real epsilon, wide_way way, tb_real
     return wide_root_of_sum(merit);
 }
 
-/* Whether the solve is at the start of the step. It goes on more carefully from another one. */
-TB_FN bool wide_is_first_start(const wide_progress *now)
-{
-    return now->limit <= (int32_t)WIDE_STEPS;
-}
-
 /* Goes along the step, shortened until the merit falls; false: it does not. */
 TB_STATIC bool wide_search_line(wide_solve *w, wide_progress *now, double *merit)
 {
-    const int most = wide_is_first_start(now) ? WIDE_SHORTENINGS : WIDE_CAREFUL_SHORTENINGS;
     tb_real length = 1;
     TB_ROLLED
-    for (int k = 0; k < most; k++, length /= 2) {
+    for (int k = 0; k < WIDE_SHORTENINGS; k++, length /= 2) {
         const double reached =
             wide_look(w, now->epsilon, k == 0 ? WIDE_STEP : WIDE_SHORTER, length);
         if (!(reached <= *merit * (1 - WIDE_DECREASE * (double)length))) continue;
@@ -348,8 +342,7 @@ TB_STATIC void wide_follow(wide_solve *w, wide_progress *now, wide_end end)
             if (extended) return;
         }
         const tb_real least = wide_least_epsilon(now, stalls);
-        const tb_real shrink = wide_is_first_start(now) ? WIDE_SHRINK : WIDE_CAREFUL_SHRINK;
-        now->epsilon = tb_min(now->epsilon, tb_max(now->epsilon * shrink, least));
+        now->epsilon = tb_min(now->epsilon, tb_max(now->epsilon * WIDE_SHRINK, least));
         return;
     }
     now->failures++;
@@ -362,11 +355,20 @@ TB_STATIC void wide_follow(wide_solve *w, wide_progress *now, wide_end end)
     now->failures = 0;
 }
 
-/* Begins anew from zero impulses: those of the last step can lie where rounds go in circles. From the
- * third start on, sweeps make each one differ from those before. */
-TB_STATIC void wide_begin_from_zero(wide_solve *w, wide_progress *now)
+/* Begins anew where rounds go in circles: from zero impulses, later from random ones, the same in every
+ * run. */
+TB_CALLED void wide_begin_again(wide_solve *w, wide_progress *now)
 {
-    TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = 0;
+    wide_memory *m = wide_memory_of(w);
+    double largest = 0;
+    TB_EACH (r, w->rows) largest = tb_larger(largest, fabs(m->lambda[r]));
+    largest = tb_team_largest(largest);
+    tb_team_sync();
+    const double share = now->limit > (int32_t)WIDE_STEPS ? WIDE_RANDOM_SHARE : 0;
+    TB_EACH (r, w->rows) {
+        tb_random random = tb_random_stream((uint64_t)now->limit, (uint64_t)r);
+        m->lambda[r] = share * largest * tb_random_between(&random, -1, 1);
+    }
     tb_team_sync();
     now->residual = wide_judge(w);
     wide_take_answer(w);
@@ -374,27 +376,28 @@ TB_STATIC void wide_begin_from_zero(wide_solve *w, wide_progress *now)
     now->epsilon = WIDE_FIRST_EPSILON;
     now->last = DBL_MAX;
     now->failures = now->extensions = 0;
-    const int32_t others = now->limit / (int32_t)WIDE_STEPS - 1;
-    if (others > 0) wide_sweep_on(w, now, others * (int32_t)WIDE_LONGEST_BURST);
     now->limit += (int32_t)WIDE_STEPS;
 }
 
 /* How far the rounds of a solve have come. */
-typedef enum wide_state { WIDE_REACHED, WIDE_PAUSED, WIDE_GIVEN_UP } wide_state;
+typedef enum wide_state {
+    WIDE_REACHED,
+    WIDE_PAUSED,
+    WIDE_GIVEN_UP /* the steps from this start are used up */
+} wide_state;
 
 /* Rounds from the iterate as it is to the tolerance. */
 TB_STATIC wide_state wide_make_rounds(wide_solve *w, wide_progress *now, int32_t most)
 {
     TB_ROLLED
-    while (now->residual > w->tolerance && now->sweeps < WIDE_SWEEPS) {
-        if (now->steps >= WIDE_STARTS * (int32_t)WIDE_STEPS) break;
+    while (now->residual > w->tolerance) {
+        if (now->steps >= now->limit) return WIDE_GIVEN_UP;
         if (now->steps + now->sweeps >= most) return WIDE_PAUSED;
-        if (now->steps >= now->limit) wide_begin_from_zero(w, now);
         const wide_end end = wide_round(w, now);
         if (end == WIDE_SOLVED) return WIDE_REACHED;
         wide_follow(w, now, end);
     }
-    return now->residual <= w->tolerance ? WIDE_REACHED : WIDE_GIVEN_UP;
+    return WIDE_REACHED;
 }
 
 /* The same, until it pauses after `most` steps and sweeps of the solve. A function of its own, so that

@@ -3,7 +3,7 @@
 #ifndef TB_GPU_WIDE_STEP_H
 #define TB_GPU_WIDE_STEP_H
 
-#include "gpu/batch/wide/wide_solve.h"
+#include "gpu/batch/wide/wide_recovery.h"
 #include "step/stages/stages.h"
 
 /* ---- history ---- */
@@ -39,7 +39,7 @@ TB_STATIC bool wide_is_asked_for(const tb_world *w)
 {
     const tb_solve_options *o = &w->options->solve;
     return w->solver == TB_SOLVER_NUMBER_auto && o->stop == TB_STOP_RESIDUAL && o->warm_start &&
-           o->maximum_iterations >= WIDE_STARTS * (int32_t)WIDE_STEPS + (int32_t)WIDE_SWEEPS;
+           o->maximum_iterations >= (int32_t)WIDE_STEPS;
 }
 
 /* The other residuals of an item's answer, as judge.h has them of a block. */
@@ -105,9 +105,12 @@ TB_STATIC void wide_put_solution(wide_solve *s, const wide_progress *now, tb_sol
 
 /* ---- the solve of a step ---- */
 
-/* Steps and sweeps of a solve in one launch, where launches overlap: a solve that needs more goes on
- * in the next launch, and other worlds do not wait for it. */
+/* Steps and sweeps of a solve in its first launch, where launches overlap: a solve that needs more goes on
+ * in the next launch, and other worlds do not wait for it. There it makes as many again as it has made. */
 enum { WIDE_SLICE = 24 };
+
+/* The most steps and sweeps between two questions whether to go on: a round and the sweeps after it. */
+enum { WIDE_MOST_AT_ONCE = (int)WIDE_STEPS_OF_ROUND + (int)WIDE_LONGEST_BURST };
 
 /* A paused solve. */
 typedef struct TB_ALIGNED(16) wide_pause {
@@ -118,17 +121,18 @@ typedef struct TB_ALIGNED(16) wide_pause {
 
 /* How far a step's solve is after wide_step_solve. */
 typedef enum wide_outcome {
-    WIDE_DONE,    /* all of it */
-    WIDE_LACKING, /* the step has its impulses; tb_step_solve adds the recovery of positions */
-    WIDE_BEGUN,   /* paused: the next launch goes on with it */
-    WIDE_LEFT     /* none of it, tb_step_solve makes it */
+    WIDE_DONE, /* all of it */
+    WIDE_LACKING, /* impulses; tb_step_solve adds the recovery of positions, or sees to an answer beyond the
+                     tolerance */
+    WIDE_BEGUN, /* paused: the next launch goes on with it */
+    WIDE_LEFT   /* none of it, tb_step_solve makes it */
 } wide_outcome;
 
 /* A part of a solve. */
 typedef struct wide_slice {
     wide_pause *pause; /* where a solve is kept that pauses, or has paused before */
     bool resumes;      /* it is not the first part */
-    int32_t most;      /* steps and sweeps before it pauses; 0: it does not */
+    int32_t first;     /* steps and sweeps before it pauses for the first time; 0: it does not */
 } wide_slice;
 
 /* The start of a solve, or the iterate where it was paused. */
@@ -163,6 +167,33 @@ TB_STATIC void wide_put_down(wide_solve *s, const wide_progress *now, tb_arena_m
     tb_team_sync();
 }
 
+/* Keeps the answer of a start that is given up, if it is the best so far. */
+TB_CALLED void wide_keep_best(wide_solve *s, wide_progress *now, tb_solution *solution)
+{
+    now->residual = wide_judge(s);
+    if (now->best > 0 && now->best <= now->residual) return;
+    now->best = now->residual;
+    wide_put_solution(s, now, solution);
+}
+
+/* Rounds from one start after the other. `pause`: steps and sweeps after which the solve pauses.
+ * WIDE_GIVEN_UP: the solution is the best that `most` steps and sweeps have found, beyond the tolerance. */
+TB_STATIC wide_state wide_make_starts(wide_solve *s, wide_progress *now, int32_t pause,
+                                      int32_t most, tb_solution *solution)
+{
+    TB_ROLLED
+    for (;;) {
+        wide_state state = wide_iterate(s, now, pause < most ? pause : most);
+        const bool last = now->steps + now->sweeps >= most;
+        if (state == WIDE_PAUSED && last) state = WIDE_GIVEN_UP;
+        if (state != WIDE_GIVEN_UP) return state;
+        wide_keep_best(s, now, solution);
+        if (now->best <= s->tolerance) return WIDE_REACHED;
+        if (last) return WIDE_GIVEN_UP;
+        wide_begin_again(s, now);
+    }
+}
+
 /* Solves a problem whose solution has its arrays. */
 TB_STATIC wide_outcome wide_find_solution(tb_world *w, wide_solve *s, const wide_slice *slice,
                                           tb_arena_mark mark, tb_solution *solution)
@@ -178,10 +209,11 @@ TB_STATIC wide_outcome wide_find_solution(tb_world *w, wide_solve *s, const wide
     const bool begins_with_sweeps = wide_begins_with_sweeps(&history);
     wide_progress now;
     wide_take_up(s, w, slice->resumes ? slice->pause : NULL, begins_with_sweeps, &now);
-    const int32_t before = slice->resumes ? now.steps + now.sweeps : 0;
+    const int32_t made = slice->resumes ? now.steps + now.sweeps : 0;
+    const int32_t more = made > slice->first ? made : slice->first;
+    const int32_t most = w->options->solve.maximum_iterations - (int32_t)WIDE_MOST_AT_ONCE;
     const wide_state state =
-        wide_iterate(s, &now, slice->most > 0 ? before + slice->most : INT32_MAX);
-    if (state == WIDE_GIVEN_UP) return WIDE_LEFT;
+        wide_make_starts(s, &now, slice->first > 0 ? made + more : INT32_MAX, most, solution);
     if (state == WIDE_PAUSED) {
         wide_put_down(s, &now, mark, slice->pause);
         return WIDE_BEGUN;
@@ -191,8 +223,10 @@ TB_STATIC wide_outcome wide_find_solution(tb_world *w, wide_solve *s, const wide
         w->history = history;
         w->factor = NULL;
     }
-    wide_put_solution(s, &now, solution);
-    return WIDE_DONE;
+    if (state == WIDE_REACHED) wide_put_solution(s, &now, solution);
+    solution->iterations = now.steps + now.sweeps;
+    solution->status = state == WIDE_REACHED ? TB_OK : TB_NOT_CONVERGED;
+    return state == WIDE_REACHED ? WIDE_DONE : WIDE_LACKING;
 }
 
 /* Arrays of the solution of a new solve, and which statuses are known; false: this kernel does not take
@@ -240,10 +274,14 @@ TB_STATIC wide_outcome wide_step_solve(tb_stepping *stepping, wide_solve *solve,
         return WIDE_LEFT;
     }
     const bool recovers = outcome == WIDE_DONE && tb_world_asks_for_recovery(w, &solution);
+    tb_real *velocity = recovers ? wide_recover(solve, w, &solution) : NULL;
     tb_team_sync();
-    if (TB_LEADER) stepping->solution = solution;
+    if (TB_LEADER) {
+        stepping->solution = solution;
+        stepping->recovered.velocity = velocity;
+    }
     tb_team_sync();
-    return recovers ? WIDE_LACKING : outcome;
+    return recovers && !velocity ? WIDE_LACKING : outcome;
 }
 
 #endif
