@@ -58,7 +58,8 @@ ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call sui
 ASAN_IN_CHECK := $(filter-out %_f32 tests/unit/gpu/% %_card %/test_modelica_kernels %/test_team_solve \
     %/test_mesh_team %/test_planar %/test_poulsen %/test_grasp_jobs %/test_server_batch \
     %/test_server_device %/test_soft_state %/test_soft_world,$(ASAN_TESTS))
-# Nor does TSan follow a thread to the stack of a lane: it stops in its own report and never returns.
+# Without tests that play a card lane by lane: TSan does not follow a thread to the stack of a lane, stops
+# in its own report and never returns.
 TSAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored %/test_balls %/test_traversal \
     %/test_soft_card %/test_soft_card_states %/test_planar %/test_poulsen,$(call suites,$(TSAN_SUITES)))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) \

@@ -24,7 +24,8 @@ typedef struct tb_gpu_side_streams {
     cudaEvent_t begins[TB_GPU_SIDE_STREAMS], ends[TB_GPU_SIDE_STREAMS];
 } tb_gpu_side_streams;
 
-/* Makes the streams from `first` to before `end` that are missing. Solves have the highest priority: the barrier waits for them. */
+/* Makes the streams from `first` to before `end` that are missing. Solves have the highest priority: the
+ * barrier waits for them. */
 tb_status tb_gpu_side_streams_open(tb_gpu_side_streams *side_streams, tb_gpu_device *device,
                                    int32_t first, int32_t end, tb_error *error);
 void tb_gpu_side_streams_close(tb_gpu_side_streams *side_streams);

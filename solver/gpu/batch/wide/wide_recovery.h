@@ -1,8 +1,7 @@
 /* The recovery of positions (step/stages/recovery.c) of a wide world whose step has its impulses.
  *
- * The rows are in shared memory by then, and every one that recovers has a compliance E. So the set of
- * those that push tells the whitened motion by a system of the dofs, the one of a Newton step
- * (wide_system.h) with K = 1 / E:
+ * The rows are in shared memory by then, and every row that recovers has a compliance E. So the rows that
+ * push tell the whitened motion v by the system of a Newton step (wide_system.h) with K = 1 / E:
  *
  *     (I + Y' K Y) v = -Y' K c,
  *

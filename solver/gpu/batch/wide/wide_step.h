@@ -106,7 +106,7 @@ TB_STATIC void wide_put_solution(wide_solve *s, const wide_progress *now, tb_sol
 /* ---- the solve of a step ---- */
 
 /* Steps and sweeps of a solve in its first launch, where launches overlap: a solve that needs more goes on
- * in the next launch, and other worlds do not wait for it. There it makes as many again as it has made. */
+ * in the next launch, with as many again as it has made, and other worlds do not wait for it. */
 enum { WIDE_SLICE = 24 };
 
 /* The most steps and sweeps between two questions whether to go on: a round and the sweeps after it. */
