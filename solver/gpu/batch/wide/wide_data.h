@@ -69,8 +69,14 @@ typedef struct TB_ALIGNED(16) wide_memory {
 #endif
             double s[WIDE_MOST_DOFS];      /* Y' lambda */
             double lambda[WIDE_MOST_ROWS]; /* impulses of the iterate */
-            double x[WIDE_MOST_ROWS];      /* its velocities, or the answer's */
-            double p[WIDE_MOST_ROWS];      /* impulses that the proximal term pulls to */
+            union {
+                double x[WIDE_MOST_ROWS];            /* its velocities, or the answer's */
+                warp_quad along[WIDE_MOST_ROWS / 2]; /* see wide_prepare_rows */
+            };
+            union {
+                double p[WIDE_MOST_ROWS]; /* impulses that the proximal term pulls to */
+                warp_quad couplings[WIDE_MOST_ITEMS / 2]; /* see wide_prepare_row */
+            };
             union {
                 double answer[WIDE_MOST_ROWS]; /* the iterate in its laws' sets, which is judged */
 #ifdef TB_UNIT_PILE
