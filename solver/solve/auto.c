@@ -497,6 +497,9 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
             learn_of_sweeps_alone(choice, choice->iterations - made);
     } else if (ended && choice->work.linear_solves == 0) {
         status = learn_of_sweeps(choice);
+    } else if (ended && choice->history) {
+        /* steps from statuses that sweeps had found: both are the cost of a begin with sweeps */
+        choice->history->sweeps = learn(choice->history->sweeps, choice->cost);
     }
     if (ended || status != TB_OK) return status;
 
