@@ -22,7 +22,6 @@
 
 enum {
     STEPS_FROM_SETS = 6,
-    STEPS_BEFORE_PATH = 4, /* where falling weights follow: these end what late steps would */
     PATIENCE = 2 /* steps in a row that neither are better than the best nor come nearer */
 };
 static const double PULL_SHARE = 0.1;   /* of the tolerance, that the pull may leave */
@@ -85,6 +84,19 @@ TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
     return tb_hypot2(xi[1], block->rows > 2 ? xi[2] : 0);
 }
 
+/* Whether a block that slips would slip the other way next. Between the two it sticks: under a weak pull
+ * any velocity moves its projection from one side of friction's set to the other, and statuses that
+ * leave out the stick alternate for ever. */
+TB_STATIC bool slip_turns(const tb_block *block, const tb_real *z, const tb_real *lambda)
+{
+    if (block->law == TB_LAW_BOX) {
+        const bool low = lambda[0] - block->lower < block->upper - lambda[0];
+        return low ? z[0] >= block->upper : z[0] <= block->lower;
+    }
+    if (!tb_law_has_friction(block->law) || !(z[0] > 0)) return false;
+    return z[1] * lambda[1] + (block->rows > 2 ? z[2] * lambda[2] : 0) < 0;
+}
+
 TB_EXTERN bool tb_newton_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
 {
     bool same = true;
@@ -102,7 +114,10 @@ TB_EXTERN bool tb_newton_linearize(tb_newton *it, const uint8_t *statuses, const
             tb_real *slope = it->slope + TB_BLOCK_ROWS * (int64_t)row;
             TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++) z[i] = it->p[row + i] - r * it->xi[row + i];
-            const int known = statuses ? statuses[b] : (int)TB_STATUS_UNKNOWN;
+            int known = statuses ? statuses[b] : (int)TB_STATUS_UNKNOWN;
+            if (!statuses && it->statuses[b] == TB_CONTACT_SLIP &&
+                slip_turns(block, z, it->lambda + row))
+                known = TB_CONTACT_STICK;
             const tb_real speed = speeds ? speeds[b] : slip_speed(block, it->xi + row);
             status = (uint8_t)tb_law_slope_of_status(block, known, r * speed, z, it->lambda + row,
                                                      x, slope);
@@ -212,11 +227,9 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double tolerance = it->options->tolerance;
-    const bool path_follows = !warm->apart && tb_newton_has_path(it->problem);
-    const int32_t most = path_follows ? STEPS_BEFORE_PATH : STEPS_FROM_SETS;
     int32_t idle = 0;
     double last = DBL_MAX; /* residual before the last step */
-    for (int32_t k = 0; k < most && (k == 0 || it->best_residual > tolerance) &&
+    for (int32_t k = 0; k < STEPS_FROM_SETS && (k == 0 || it->best_residual > tolerance) &&
                         it->work < it->options->maximum_iterations;
          k++) {
         if (k > 0) sets_follow(it);
