@@ -163,25 +163,33 @@ TB_STATIC double asked_squared(const recovery_problem *p)
     return sum;
 }
 
-/* The blocks that push, as a problem of their own, with its Delassus matrix. */
+/* The blocks that push, as a problem of their own. Their impulses satisfy (Y' Y + E) push = -c, with
+ * the Delassus matrix Y' Y and the compliance E; the whitened velocity s = Y push satisfies
+ * (1 + Y E^-1 Y') s = -Y E^-1 c. The smaller of the two systems is solved. */
 typedef struct pushing_blocks {
     tb_block *blocks;    /* their rows are numbered from 0 */
     int32_t *rows;       /* rows: the same row of the recovery */
     tb_real *compliance; /* rows */
-    tb_real *g;          /* rows x rows: the matrix, then its Cholesky factor */
+    tb_real *g;          /* a square of rows or of dofs: the matrix, then its Cholesky factor */
+    tb_real *y;          /* rows x dofs: the rows of Y'; NULL: there are no more rows than dofs */
     tb_real *push;       /* rows: impulses */
+    tb_real *s;          /* dofs: right side, then whitened velocity */
     int32_t number_of_blocks, number_of_rows;
 } pushing_blocks;
 
 TB_STATIC bool take_pushing(const tb_world *w, const recovery_problem *p, pushing_blocks *pushing)
 {
-    const int32_t rows = p->number_of_rows;
+    const int32_t rows = p->number_of_rows, dofs = w->model->number_of_dofs;
+    const bool many = rows > dofs;
     pushing->blocks = TB_ARENA_ARRAY(w->arena, tb_block, p->number_of_blocks);
     pushing->rows = TB_ARENA_ARRAY(w->arena, int32_t, rows);
     pushing->compliance = TB_ARENA_ARRAY(w->arena, tb_real, rows);
-    pushing->g = TB_ARENA_ARRAY(w->arena, tb_real, (size_t)rows * (size_t)rows);
+    pushing->g = TB_ARENA_ARRAY(w->arena, tb_real, many ? dofs * dofs : rows * rows);
+    pushing->y = many ? TB_ARENA_ARRAY(w->arena, tb_real, rows * dofs) : NULL;
     pushing->push = TB_ARENA_ARRAY(w->arena, tb_real, rows);
-    return pushing->blocks && pushing->rows && pushing->compliance && pushing->g && pushing->push;
+    pushing->s = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    return pushing->blocks && pushing->rows && pushing->compliance && pushing->g &&
+           (pushing->y || !many) && pushing->push && pushing->s;
 }
 
 /* Lists the blocks whose status is that they push. */
@@ -207,17 +215,93 @@ TB_STATIC void list_pushing(const recovery_problem *p, pushing_blocks *pushing)
     tb_team_sync();
 }
 
-/* Impulses that give each pushing row its motion; others have none. False where rounding leaves no
- * Cholesky factor. */
-TB_STATIC bool push_rows(const recovery_problem *p, pushing_blocks *pushing, tb_real *lambda)
+/* The rows of Y' on all dofs. */
+TB_STATIC void spread_pushing(const tb_world *w, pushing_blocks *pushing)
+{
+    const int32_t dofs = w->model->number_of_dofs;
+    TB_EACH (n, pushing->number_of_blocks) {
+        const tb_block *b = &pushing->blocks[n];
+        const tb_real *value = w->values + b->value;
+        for (int32_t k = 0; k < b->rows; k++) {
+            tb_real *y = pushing->y + (b->row + k) * dofs;
+            for (int32_t i = 0; i < dofs; i++) y[i] = 0;
+            for (int32_t q = b->segment; q < b->segment + b->segments; q++)
+                for (int32_t i = 0; i < w->segments[q].count; i++)
+                    y[w->segments[q].dof + i] = *value++;
+        }
+    }
+    tb_team_sync();
+}
+
+/* 1 + Y E^-1 Y', its lower triangle, and -Y E^-1 c. */
+TB_STATIC void sum_pushing(const tb_world *w, const recovery_problem *p, pushing_blocks *pushing)
+{
+    const int32_t dofs = w->model->number_of_dofs;
+    TB_EACH (i, dofs) {
+        tb_real *g = pushing->g + i * dofs, right = 0;
+        for (int32_t j = 0; j <= i; j++) g[j] = i == j ? 1 : 0;
+        for (int32_t r = 0; r < pushing->number_of_rows; r++) {
+            const tb_real *y = pushing->y + r * dofs;
+            if (y[i] == 0) continue;
+            const tb_real factor = y[i] / pushing->compliance[r];
+            for (int32_t j = 0; j <= i; j++) g[j] += factor * y[j];
+            right -= factor * p->c[pushing->rows[r]];
+        }
+        pushing->s[i] = right;
+    }
+    tb_team_sync();
+}
+
+/* Impulses of the pushing rows by the system of all dofs. */
+TB_STATIC bool push_by_dofs(const recovery_problem *p, pushing_blocks *pushing, int32_t dofs)
+{
+    if (tb_cholesky(pushing->g, dofs, dofs) != dofs) return false;
+    tb_cholesky_solve(pushing->g, dofs, dofs, pushing->s);
+    for (int32_t r = 0; r < pushing->number_of_rows; r++) {
+        tb_real xi = p->c[pushing->rows[r]];
+        for (int32_t i = 0; i < dofs; i++) xi += pushing->y[r * dofs + i] * pushing->s[i];
+        pushing->push[r] = -xi / pushing->compliance[r];
+    }
+    return true;
+}
+
+/* Impulses of the pushing rows by the system of these rows. */
+TB_STATIC bool push_by_rows(const recovery_problem *p, pushing_blocks *pushing)
 {
     const int32_t n = pushing->number_of_rows;
     for (int32_t i = 0; i < n; i++) pushing->push[i] = -p->c[pushing->rows[i]];
     if (tb_cholesky(pushing->g, n, n) != n) return false;
     tb_cholesky_solve(pushing->g, n, n, pushing->push);
-    for (int32_t r = 0; r < p->number_of_rows; r++) lambda[r] = 0;
-    for (int32_t i = 0; i < n; i++) lambda[pushing->rows[i]] = pushing->push[i];
     return true;
+}
+
+/* Impulses that give each pushing row its motion; others have none. *pushed: false where rounding
+ * leaves no Cholesky factor. */
+TB_STATIC tb_status push_rows(const tb_world *w, const tb_problem *problem,
+                              const recovery_problem *p, pushing_blocks *pushing, tb_real *lambda,
+                              bool *pushed)
+{
+    const int32_t dofs = problem->number_of_dofs;
+    if (pushing->number_of_rows > dofs) {
+        spread_pushing(w, pushing);
+        sum_pushing(w, p, pushing);
+        *pushed = TB_LEADER && push_by_dofs(p, pushing, dofs);
+    } else {
+        tb_problem own = *problem;
+        own.blocks = pushing->blocks;
+        own.compliance = pushing->compliance;
+        own.number_of_blocks = pushing->number_of_blocks;
+        own.number_of_rows = pushing->number_of_rows;
+        if (tb_problem_delassus(&own, pushing->g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        *pushed = TB_LEADER && push_by_rows(p, pushing);
+    }
+    tb_team_sync();
+    *pushed = tb_team_any(*pushed);
+    TB_EACH (r, p->number_of_rows) lambda[r] = 0;
+    tb_team_sync();
+    TB_EACH (r, pushing->number_of_rows) lambda[pushing->rows[r]] = pushing->push[r];
+    tb_team_sync();
+    return TB_OK;
 }
 
 /* Drops blocks whose impulse pulls, and takes blocks whose gap would stay open. False if none
@@ -240,9 +324,8 @@ TB_STATIC bool change_pushing(recovery_problem *p, const tb_solution *solved)
 }
 
 /* The recovery by active sets, exact to rounding: compliance makes the problem strictly convex, and
- * the blocks that push have few rows, so that a Cholesky factor of these costs less than a Newton
- * system of all dofs (Hintermüller, Ito and Kunisch, SIAM J. Optim. 13, 2003). *settled: false where
- * the set still changes after RECOVERY_SETS rounds. */
+ * the smaller of two symmetric systems costs less than Newton's (Hintermüller, Ito and Kunisch, SIAM J.
+ * Optim. 13, 2003). *settled: false where the set still changes after RECOVERY_SETS rounds. */
 TB_STATIC tb_status recover_by_sets(tb_world *w, const tb_problem *problem, recovery_problem *p,
                                     tb_solution *solved, bool *settled)
 {
@@ -250,27 +333,20 @@ TB_STATIC tb_status recover_by_sets(tb_world *w, const tb_problem *problem, reco
     *settled = false;
     if (p->number_of_rows > RECOVERY_DENSE_ROWS) return TB_OK;
     pushing_blocks pushing;
-    tb_real *s = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    if (!s || !take_pushing(w, p, &pushing)) return TB_RESOURCE_EXHAUSTED;
+    if (!take_pushing(w, p, &pushing)) return TB_RESOURCE_EXHAUSTED;
     bool changes = true;
     for (int set = 0; set < RECOVERY_SETS && changes; set++) {
         list_pushing(p, &pushing);
-        tb_problem own = *problem;
-        own.blocks = pushing.blocks;
-        own.compliance = pushing.compliance;
-        own.number_of_blocks = pushing.number_of_blocks;
-        own.number_of_rows = pushing.number_of_rows;
-        if (tb_problem_delassus(&own, pushing.g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-        const bool pushed = TB_LEADER && push_rows(p, &pushing, solved->lambda);
-        tb_team_sync();
-        if (!tb_team_any(pushed)) return TB_OK;
-        tb_problem_apply(problem, solved->lambda, s, solved->xi);
+        bool pushed = false;
+        const tb_status status = push_rows(w, problem, p, &pushing, solved->lambda, &pushed);
+        if (status != TB_OK || !pushed) return status;
+        tb_problem_apply(problem, solved->lambda, pushing.s, solved->xi);
         const bool change = TB_LEADER && change_pushing(p, solved);
         tb_team_sync();
         changes = tb_team_any(change);
     }
     *settled = !changes;
-    TB_EACH (i, dofs) solved->whitened[i] = (double)s[i];
+    TB_EACH (i, dofs) solved->whitened[i] = (double)pushing.s[i];
     tb_team_sync();
     return TB_OK;
 }
