@@ -22,6 +22,8 @@ TB_FN int32_t lowest_bit(uint32_t bits)
     return tb_count_bits((bits & (0 - bits)) - 1);
 }
 
+static const double WARP_LEAST_SQUARE = 1e-30; /* squares below count as zero */
+
 /* 1 / sqrt(a) in double from a seed in float, to an ulp or two; 0 where a is too small for one. */
 TB_FN double warp_inverse_root(double a)
 {
@@ -32,7 +34,7 @@ TB_FN double warp_inverse_root(double a)
 #endif
     y *= 1.5 - 0.5 * a * y * y;
     y *= 1.5 - 0.5 * a * y * y;
-    return a > 1e-30 ? y : 0;
+    return a > WARP_LEAST_SQUARE ? y : 0;
 }
 
 /* Square of the natural map at rho = 1 of a block's impulses l and velocities x: tb_block_natural

@@ -120,18 +120,19 @@ TB_STATIC bool near_plane(const warp_keep *keep, const warp_shape *plane, const 
 TB_STATIC int32_t warp_find_pairs(warp_keep *keep, const warp_sight *sight)
 {
     const int32_t lane = tb_team_lane();
+    const uint32_t *words = keep->common->pairs;
     int32_t count = 0;
     TB_ROLLED
     for (int32_t base = 0; base < keep->number_of_candidates; base += WARP_LANES) {
         const int32_t i = base + lane;
         bool near = false;
         if (i < keep->number_of_candidates) {
-            const warp_candidate *c = &keep->candidates[i];
-            const warp_shape *a = &sight->shapes[c->a], *b = &sight->shapes[c->b];
-            const bool plane_a = a->posed.type == TB_SHAPE_PLANE;
-            const bool plane_b = b->posed.type == TB_SHAPE_PLANE;
-            if (plane_a != plane_b)
-                near = near_plane(keep, plane_a ? a : b, plane_a ? b : a);
+            const uint32_t word = words[i];
+            const warp_shape *a = &sight->shapes[word & WARP_SHAPE_MASK];
+            const warp_shape *b = &sight->shapes[word >> WARP_SECOND & WARP_SHAPE_MASK];
+            const bool second = word & WARP_PLANE_SECOND;
+            if (word & WARP_PLANE)
+                near = near_plane(keep, second ? b : a, second ? a : b);
             else
                 near = tb_box_overlap_likely(&a->box, &b->box);
         }

@@ -154,9 +154,9 @@ TB_STATIC void go_by_warp(const tb_gpu_launch *launch, int32_t slot)
         status = warp_step(keep, problem, &now);
         if (status != TB_OK) break;
         errors = now;
-        worst.penetration = tb_larger(worst.penetration, now.penetration);
-        worst.cone = tb_larger(worst.cone, now.cone);
-        worst.complementarity = tb_larger(worst.complementarity, now.complementarity);
+        worst.penetration = tb_max(worst.penetration, now.penetration);
+        worst.cone = tb_max(worst.cone, now.cone);
+        worst.complementarity = tb_max(worst.complementarity, now.complementarity);
         if (tells) record_step(keep, world, &errors);
         made++;
     }

@@ -17,10 +17,22 @@
 
 /* ---- where bodies are ---- */
 
+/* The rotation of a quaternion, whose length need not be one to the last bit. */
+TB_FN tb_mat33 warp_rotation(tb_quaternion q)
+{
+    const tb_real length2 = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
+    const tb_real s = length2 > 0 ? 2 / length2 : TB_R(0);
+    const tb_real x = s * q.x, y = s * q.y, z = s * q.z;
+    const tb_real xx = x * q.x, xy = x * q.y, xz = x * q.z, yy = y * q.y, yz = y * q.z,
+                  zz = z * q.z, wx = x * q.w, wy = y * q.w, wz = z * q.w;
+    return TB_VALUE(tb_mat33){{1 - (yy + zz), xy - wz, xz + wy, xy + wz, 1 - (xx + zz), yz - wx,
+                               xz - wy, yz + wx, 1 - (xx + yy)}};
+}
+
 TB_STATIC void place_free_body(warp_body *b, tb_vec3 com, const tb_real *x, const tb_real *u)
 {
     b->pose.position = tb_v3(x[0], x[1], x[2]);
-    b->pose.rotation = tb_q_matrix(tb_q_normalize(tb_q(x[3], x[4], x[5], x[6])));
+    b->pose.rotation = warp_rotation(tb_q(x[3], x[4], x[5], x[6]));
     b->centre = tb_pose_point(&b->pose, com);
     b->velocity = tb_v3(u[0], u[1], u[2]);
     b->spin = tb_m33_mul_v3(&b->pose.rotation, tb_v3(u[3], u[4], u[5]));
@@ -46,27 +58,36 @@ TB_STATIC void place_sliding_body(const warp_keep *keep, const warp_model_body *
 /* The law of an actuator whose force is affine in its length and speed (warp_fits.c), on a slide. */
 TB_STATIC tb_actuator_law warp_actuator_law(const warp_keep *keep, int32_t actuator)
 {
-    const tb_model_actuator *a = &keep->model->actuators[actuator];
-    const double input = tb_actuator_control(a, keep->controls[actuator]);
-    const double l = a->gear[0] * (double)keep->q[keep->common->row[actuator].coordinate];
+    const warp_model_actuator *a = &keep->common->actuator[actuator];
+    const double input = fmin(fmax(keep->controls[actuator], a->least), a->most);
+    const double l = a->gear * (double)keep->q[keep->common->row[actuator].coordinate];
     const double k = -a->gain[1] * input - a->bias[1], d = -a->gain[2] * input - a->bias[2];
     tb_actuator_law law;
     law.constant = a->gain[0] * input + a->bias[0] - k * l;
     law.damping = (double)keep->timing.dt * k + d;
-    law.lower = a->force_limited ? a->force_lower : -INFINITY;
-    law.upper = a->force_limited ? a->force_upper : INFINITY;
+    law.lower = a->lower;
+    law.upper = a->upper;
     return law;
+}
+
+/* 1 / a in double from a seed in float, to an ulp or two. */
+TB_FN double warp_reciprocal(double a)
+{
+    double y = (double)(1 / (float)a);
+    y *= 2 - a * y;
+    return y * (2 - a * y);
 }
 
 TB_STATIC warp_law warp_row_of_law(const warp_keep *keep, const tb_actuator_law *law)
 {
-    const double dt = (double)keep->timing.dt, inverse = law->damping > 0 ? 1 / law->damping : 0;
+    const double dt = (double)keep->timing.dt;
+    const double inverse = law->damping > 0 ? warp_reciprocal(law->damping) : 0;
     warp_law row;
     row.is = law->damping > 0;
     row.lower = law->lower > -INFINITY ? TB_R(law->lower * dt) : -WARP_NONE;
     row.upper = law->upper < INFINITY ? TB_R(law->upper * dt) : WARP_NONE;
     row.bias = TB_R(-law->constant * inverse);
-    row.compliance = TB_R(inverse / dt);
+    row.compliance = TB_R(inverse) / keep->timing.dt;
     return row;
 }
 
@@ -74,9 +95,9 @@ TB_STATIC warp_law warp_row_of_law(const warp_keep *keep, const tb_actuator_law 
 TB_STATIC double warp_actuator_force(const warp_keep *keep, int32_t actuator,
                                      const tb_actuator_law *law)
 {
-    const tb_model_actuator *a = &keep->model->actuators[actuator];
     if (law->damping > 0) return 0;
-    const double v = a->gear[0] * (double)keep->u[keep->common->row[actuator].dof];
+    const double v =
+        keep->common->actuator[actuator].gear * (double)keep->u[keep->common->row[actuator].dof];
     return fmin(fmax(law->constant - law->damping * v, law->lower), law->upper);
 }
 
@@ -100,9 +121,10 @@ TB_STATIC void find_forces(warp_keep *keep, warp_forces *forces)
             force -= (dof->damping + k * keep->timing.dt) * keep->u[i] + k * stretch;
         }
         TB_ROLLED
-        for (int32_t a = 0; a < keep->actuators; a++)
-            if (common->row[a].dof == i)
-                force += TB_R(keep->model->actuators[a].gear[0] * keep->pushing[a]);
+        for (uint32_t left = common->dof[i].actuators; left != 0; left &= left - 1) {
+            const int32_t a = lowest_bit(left);
+            force += TB_R(common->actuator[a].gear * keep->pushing[a]);
+        }
         forces->force[i] = force;
     }
     tb_team_sync();
@@ -187,28 +209,19 @@ TB_STATIC void sliding_body_motion(const warp_keep *keep, uint32_t slides, warp_
     for (int k = 0; k < 3; k++) b->free_velocity[k] = v[k];
 }
 
-/* u_free of slides: u + M^-1 dt (force - bias), through their inverse root. */
-TB_STATIC void slide_velocities(warp_keep *keep, warp_forces *forces)
+/* u_free of slides: u + M^-1 dt (force - bias). */
+TB_STATIC void slide_velocities(warp_keep *keep, const warp_forces *forces)
 {
     const warp_common *common = keep->common;
     const int32_t own = tb_team_lane();
-    const bool is = own < keep->dofs && is_slide(keep->slides, own);
+    if (!(own < keep->dofs && is_slide(keep->slides, own))) return;
     tb_real sum = 0;
     TB_ROLLED
-    for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
+    for (uint32_t left = keep->slides; left != 0; left &= left - 1) {
         const int32_t j = lowest_bit(left);
-        sum += common->roots[j][own] * (keep->timing.dt * (forces->force[j] - common->bias[j]));
+        sum += common->inverse[own][j] * (forces->force[j] - common->bias[j]);
     }
-    if (is) forces->push[own] = sum;
-    tb_team_sync();
-    sum = is ? keep->u[own] : TB_R(0);
-    TB_ROLLED
-    for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
-        const int32_t j = lowest_bit(left);
-        sum += common->roots[own][j] * forces->push[j];
-    }
-    if (is) keep->u_free[own] = sum;
-    tb_team_sync();
+    keep->u_free[own] = keep->u[own] + keep->timing.dt * sum;
 }
 
 TB_STATIC void single_free_motion(warp_keep *keep, int32_t dof, const tb_real *force,
@@ -244,6 +257,7 @@ TB_STATIC bool warp_begin(warp_keep *keep, warp_problem *p)
                                forces->force + body->dof, keep->u_free + body->dof);
         free_body_motion(b, body->com, keep->u_free + body->dof);
     }
+    tb_team_sync();
     if (slides) sliding_body_motion(keep, body->slides, b);
     tb_team_sync();
     bool finite = true;
@@ -292,6 +306,36 @@ TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b, const wa
     }
 }
 
+/* A quaternion turned by angular velocity w (body axes) for dt. Half of the angle goes through series for its
+ * sine and cosine, and the length, which is one but for rounding, through a step of Newton's method. */
+TB_STATIC tb_quaternion warp_turn(tb_quaternion q, tb_vec3 w, tb_real dt)
+{
+    /* rad^2: in float the series are exact; in double they serve where nothing turns */
+    const tb_real most = sizeof(tb_real) == sizeof(float) ? TB_R(0.01) : TB_R(0);
+    const tb_vec3 half = tb_v3_scale(w, TB_R(0.5) * dt);
+    const tb_real a2 = tb_v3_dot(half, half);
+    const tb_real s = 1 - a2 * (TB_R(1.0 / 6) - a2 * TB_R(1.0 / 120));
+    const tb_real c = 1 - a2 * (TB_R(0.5) - a2 * (TB_R(1.0 / 24) - a2 * TB_R(1.0 / 720)));
+    const tb_quaternion end = tb_q_mul(q, tb_q(c, s * half.x, s * half.y, s * half.z));
+    const tb_real length2 = end.w * end.w + end.x * end.x + end.y * end.y + end.z * end.z,
+                  off = length2 - 1;
+    if (!(a2 <= most) || !(tb_abs(off) <= TB_R(1e-4))) return tb_q_integrate(q, w, dt);
+    const tb_real f = 1 - TB_R(0.5) * off;
+    return tb_q(f * end.w, f * end.x, f * end.y, f * end.z);
+}
+
+/* Moves a free body: tb_free_body_move. u0 and u1: velocities at the start and at the end of the step. `mean`: it
+ * turns by their mean, because no impulse has turned it. */
+TB_STATIC void warp_fly(tb_real x[7], const tb_real *u0, const tb_real u1[6], bool mean, tb_real dt)
+{
+    const tb_real old = mean ? TB_R(0.5) : TB_R(0), end = 1 - old;
+    const tb_vec3 w =
+        tb_v3(old * u0[3] + end * u1[3], old * u0[4] + end * u1[4], old * u0[5] + end * u1[5]);
+    for (int k = 0; k < 3; k++) x[k] += dt * u1[k];
+    const tb_quaternion q = warp_turn(tb_q(x[3], x[4], x[5], x[6]), w, dt);
+    x[3] = q.w, x[4] = q.x, x[5] = q.y, x[6] = q.z;
+}
+
 /* u and q at the end from whitened velocities; false if a number has left its range, then both are as
  * they were. */
 TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
@@ -310,11 +354,8 @@ TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
         const double *of = s + warp_column_of(body->tree_place, body->dof);
         for (int k = 0; k < 7; k++) x[k] = keep->q[coordinate + k];
         end_free_body(keep, b, body, of, u);
-        if (body->single_free)
-            tb_free_body_move(x, keep->u + body->dof, u, of[3] != 0 || of[4] != 0 || of[5] != 0, dt,
-                              1);
-        else
-            tb_free_body_fly(x, u, dt);
+        warp_fly(x, keep->u + body->dof, u,
+                 body->single_free && of[3] == 0 && of[4] == 0 && of[5] == 0, dt);
         tb_real none = 0; /* no loop over an address: x and u stay in registers */
         for (int k = 0; k < 7; k++) none += x[k] * 0;
         for (int k = 0; k < 6; k++) none += u[k] * 0;

@@ -341,15 +341,11 @@ TB_STATIC uint8_t warp_status(const warp_own *b)
 /* Errors of the block's answer in this step. */
 TB_STATIC warp_errors warp_errors_of(const warp_own *b, const double x[3])
 {
-    const double l0 = (double)b->lambda[0], l1 = (double)b->lambda[1], l2 = (double)b->lambda[2];
-    const bool one_sided = b->lower == 0 && b->upper == WARP_NONE;
+    const tb_real l0 = TB_R(b->lambda[0]), l1 = TB_R(b->lambda[1]), l2 = TB_R(b->lambda[2]);
     warp_errors e = {0, 0, 0};
-    if (b->mu > 0) {
-        const double slip2 = l1 * l1 + l2 * l2;
-        e.cone = tb_larger(0, slip2 * warp_inverse_root(slip2) - (double)b->mu * tb_larger(0, l0));
-    }
-    e.cone = tb_larger(e.cone, tb_larger((double)b->lower - l0, l0 - (double)b->upper));
-    if (one_sided) e.complementarity = fabs(l0 * x[0]);
+    if (b->mu > 0) e.cone = tb_max(0, tb_sqrt(l1 * l1 + l2 * l2) - b->mu * tb_max(0, l0));
+    e.cone = tb_max(e.cone, tb_max(b->lower - l0, l0 - b->upper));
+    if (b->lower == 0 && b->upper == WARP_NONE) e.complementarity = tb_abs(l0 * TB_R(x[0]));
     return e;
 }
 
@@ -435,7 +431,7 @@ TB_STATIC void warp_end(warp_keep *keep, const warp_effort *s, const warp_own *b
             keep->row_status[k] = (uint8_t)(1 + status);
         } else {
             before = keep->next_record->status[lane - rows];
-            errors->penetration = tb_larger(0, -(double)gap);
+            errors->penetration = tb_max(0, -gap);
             finish_contact(keep, lane - rows, b, x, status, share);
         }
     }
