@@ -6,14 +6,15 @@
  *     (I + Y' K Y) dw = Y' (lambda^ - lambda),   K = rho prox'(lambda - rho u),
  *     lambda <- prox(lambda - rho (u + Y dw)),
  *
- * the semismooth Newton method on the augmented Lagrangian of Alart and Curnier (1991). The system has
+ * the semismooth Newton method on the augmented Lagrangian of Alart and Curnier (1991), with a weight of its own for
+ * the question whether a contact is closed and sticks. The system has
  * the size of the dofs and not of the rows, so that redundant contacts cost nothing, and the proximal
  * term makes it regular. A step that does not lower the residual is taken back: rho falls, and
  * Gauss-Seidel sweeps go on before the next round. Where Newton's steps stall, impulses creep along
  * a null space of Y'; the next step is then extended to the first impulse that becomes zero.
  *
- * Lanes hold blocks in the judgement, dofs in the sweeps, and parts of rows of the system in its
- * elimination. The start is judged first: an accepted warm start costs one judgement. Residuals are
+ * Lanes hold blocks in the judgement and in sweeps over few blocks, dofs in sweeps over many, and parts of rows of
+ * the system in its elimination. The start is judged first: an accepted warm start costs one judgement. Residuals are
  * in double for any working precision. */
 #ifndef TB_GPU_WARP_SOLVE_H
 #define TB_GPU_WARP_SOLVE_H
@@ -46,6 +47,13 @@ typedef struct TB_ALIGNED(16) warp_problem {
     warp_item items[1]; /* as many as fit */
 } warp_problem;
 
+/* Most items of a problem whose Delassus matrix finds room behind them, and the matrix's numbers of two items. */
+enum { WARP_FEW = 12, WARP_DELASSUS = 9 };
+static_assert((int)WARP_FEW * ((int)sizeof(warp_item) +
+                               (int)WARP_FEW * (int)WARP_DELASSUS * (int)sizeof(tb_real)) <=
+                  (int)WARP_ITEMS * (int)sizeof(warp_item),
+              "the matrix lies in the memory of items");
+
 /* Shared memory of a solve. */
 enum { WARP_BYTES = sizeof(warp_problem) + (WARP_ITEMS - 1) * sizeof(warp_item) };
 
@@ -69,18 +77,18 @@ typedef struct warp_solve {
     int32_t rounds, sweeps;   /* of this solve */
     int32_t burst, extension; /* sweeps of the next burst; Newton steps extended so far */
     bool by_newton;           /* a Newton step made the impulses that are judged next */
+    bool has_delassus;        /* the matrix of few items has been made */
     double reference;         /* residual that the next Newton step is held against */
 } warp_solve;
 
 /* kappa: a proximal term so weak that two or three rounds suffice, and no weaker, for the sake of
  * redundant blocks. A step must lower the residual to ACCEPTED of what it was; one that lowers it to no
  * less than STALLED of it has stalled. */
-static const tb_real WARP_KAPPA = TB_R(300), WARP_LEAST_KAPPA = TB_R(1e-3);
+static const tb_real WARP_KAPPA = TB_R(1000), WARP_LEAST_KAPPA = TB_R(1e-3);
 static const double WARP_ACCEPTED = 0.9, WARP_STALLED = 0.3, WARP_FAR = 1e-3;
 /* The share of kappa with which a solve begins whose start is near, with a residual of so many tolerances at
- * most: one round lowers such a residual enough. With all of kappa a contact that sticks near the rim of its
- * cone would be taken for one that slips, round after round. */
-static const tb_real WARP_NEAR_KAPPA = TB_R(1) / 30;
+ * most: one round lowers such a residual enough. */
+static const tb_real WARP_NEAR_KAPPA = TB_R(0.03);
 static const double WARP_NEAR = 30;
 enum { WARP_ROUNDS = 200, WARP_SWEEPS = 1024 /* of a step, until it is left to others */ };
 enum { WARP_BURST = 4, WARP_LONGEST_BURST = 64, WARP_EXTENSIONS = 20 };
@@ -107,23 +115,32 @@ TB_FN void warp_prox(tb_real lower, tb_real upper, tb_real mu, tb_real x[3])
     x[2] *= f;
 }
 
-/* The same with its derivative times rho, row-major. */
-TB_FN void warp_prox_slope(const warp_own *b, tb_real normal_rho, tb_real rho, tb_real x[3],
-                           tb_real k[9])
+/* The impulses x that the block's law predicts, and their derivative times rho, row-major. x begins as kept - rho u.
+ *
+ * Whether a contact is closed and sticks is asked at kept - guess u. With `guess` about the impulse that stops the
+ * block alone, a contact changes its state where that impulse is not admissible. At rho, a thousand times that, the
+ * velocities of a start that is not near would make each contact open or slip. At a solution both say the same. */
+TB_FN void warp_predict_block(const warp_own *b, tb_real normal_rho, tb_real rho, tb_real guess,
+                              tb_real x[3], tb_real k[9])
 {
-    const bool inside = x[0] > b->lower && x[0] < b->upper;
-    x[0] = tb_clamp(x[0], b->lower, b->upper);
-    const tb_real radius = b->mu * x[0], length2 = x[1] * x[1] + x[2] * x[2];
-    const bool slips = length2 > radius * radius;
+    const bool contact = b->mu > 0;
+    const tb_real y0 = contact ? b->kept[0] - guess * b->u[0] : x[0];
+    const tb_real y1 = b->kept[1] - guess * b->u[1], y2 = b->kept[2] - guess * b->u[2];
+    const bool inside = y0 > b->lower && y0 < b->upper;
+    if (!(contact && inside)) x[0] = tb_clamp(x[0], b->lower, b->upper);
+    const tb_real radius = b->mu * tb_max(x[0], 0), length2 = x[1] * x[1] + x[2] * x[2];
+    const bool sticks =
+        contact && inside &&
+        (y1 * y1 + y2 * y2 <= b->mu * y0 * (b->mu * y0) || length2 <= radius * radius);
     const tb_real inverse = tb_rsqrt(tb_max(length2, TB_REAL_MIN_NORMAL));
-    const tb_real f = slips ? radius * inverse : TB_R(1);
+    const tb_real f = sticks ? TB_R(1) : radius * inverse;
     const tb_real t1 = x[1] * inverse, t2 = x[2] * inverse;
     x[1] *= f;
     x[2] *= f;
-    const tb_real kt = radius > 0 ? rho * f : TB_R(0), along = slips ? -kt : TB_R(0);
+    const tb_real kt = rho * f, along = sticks ? TB_R(0) : -kt;
     k[0] = inside ? normal_rho : TB_R(0);
     k[1] = k[2] = 0;
-    const tb_real by_normal = slips ? b->mu * k[0] : TB_R(0);
+    const tb_real by_normal = sticks ? TB_R(0) : b->mu * k[0];
     k[3] = by_normal * t1;
     k[6] = by_normal * t2;
     k[4] = kt + along * t1 * t1;
@@ -215,7 +232,71 @@ TB_STATIC void warp_judge(warp_solve *w, const warp_own *b, double x[3])
 
 /* ---- sweeps ---- */
 
-/* Gauss-Seidel sweeps: a lane holds one column, both halves of the warp the same. */
+/* The Delassus matrix of few items, behind these: each lane with an item makes and reads the numbers of its own rows. */
+TB_STATIC void warp_put_delassus(const warp_solve *w, const warp_own *b)
+{
+    const int32_t n = w->items, lane = tb_team_lane();
+    tb_real *matrix = (tb_real *)(void *)&w->p->items[n];
+    if (!b->is) return;
+    warp_quad own[3][WARP_PARTS];
+    for (int r = 0; r < 3; r++)
+        for (int q = 0; q < WARP_PARTS; q++) own[r][q] = w->p->items[lane].part[r][q];
+    TB_ROLLED
+    for (int32_t t = 0; t < n; t++) {
+        for (int j = 0; j < 3; j++) {
+            tb_real sum[3] = {0, 0, 0};
+            for (int q = 0; q < WARP_PARTS; q++) {
+                const warp_quad y = w->p->items[t].part[j][q];
+                for (int i = 0; i < WARP_PART; i++)
+                    for (int r = 0; r < 3; r++) sum[r] += own[r][q].v[i] * y.v[i];
+            }
+            for (int r = 0; r < 3; r++)
+                matrix[((int32_t)WARP_DELASSUS * t + 3 * j + r) * n + lane] = sum[r];
+        }
+    }
+    matrix[(int32_t)WARP_DELASSUS * lane * n + lane] += b->compliance;
+}
+
+/* Gauss-Seidel sweeps over few items, by their Delassus matrix: each lane keeps the velocities u of its own item.
+ * x: u of the impulses that the sweeps begin with. */
+TB_STATIC void warp_sweep_few(warp_solve *w, warp_own *b, const double x[3])
+{
+    const int32_t n = w->items, lane = b->is ? tb_team_lane() : 0;
+    warp_item *item = &w->p->items[lane];
+    const tb_real *matrix = (const tb_real *)(const void *)&w->p->items[n];
+    const warp_quad rate = item->rate;
+    tb_real u[3], l[3];
+    for (int r = 0; r < 3; r++) {
+        u[r] = TB_R(x[r]);
+        l[r] = b->lambda[r];
+    }
+    if (!w->has_delassus) warp_put_delassus(w, b);
+    w->has_delassus = true;
+    tb_team_sync(); /* lanes without an item read the first one's numbers, and use none */
+    TB_ROLLED
+    for (int32_t turn = 0; turn < w->burst; turn++) TB_ROLLED
+    for (int32_t t = 0; t < n; t++) {
+        const tb_real *of = matrix + (int32_t)WARP_DELASSUS * t * n + lane;
+        tb_real next[3], change[3];
+        next[0] = tb_clamp(l[0] - rate.v[0] * u[0], b->lower, b->upper);
+        next[1] = l[1] - rate.v[1] * (u[1] + rate.v[2] * (next[0] - l[0]));
+        next[2] = l[2] - rate.v[1] * (u[2] + rate.v[3] * (next[0] - l[0]));
+        warp_prox(b->lower, b->upper, b->mu, next);
+        for (int r = 0; r < 3; r++) {
+            change[r] = tb_team_take_real(next[r] - l[r], t);
+            if (tb_team_lane() == t) l[r] = next[r];
+        }
+        for (int r = 0; r < 3; r++)
+            u[r] +=
+                of[r * n] * change[0] + of[(3 + r) * n] * change[1] + of[(6 + r) * n] * change[2];
+    }
+    if (b->is)
+        for (int r = 0; r < 3; r++) item->lambda.v[r] = b->lambda[r] = l[r];
+    tb_team_sync();
+    w->sweeps += w->burst;
+}
+
+/* Gauss-Seidel sweeps over many items: a lane holds one column, both halves of the warp the same. */
 TB_STATIC void warp_sweep(warp_solve *w, warp_own *b)
 {
     warp_problem *p = w->p;
@@ -258,7 +339,7 @@ TB_STATIC void warp_predict(const warp_solve *w, const warp_own *b)
         const tb_real rho = b->rho * w->kappa, normal = rho / (1 + rho * b->compliance);
         tb_real x[3], k[9];
         for (int r = 0; r < 3; r++) x[r] = b->kept[r] - (r ? rho : normal) * b->u[r];
-        warp_prox_slope(b, normal, rho, x, k);
+        warp_predict_block(b, normal, rho, b->rho / WARP_KAPPA, x, k);
         for (int i = 0; i < 9; i++) item->k[i / WARP_PART].v[i % WARP_PART] = k[i];
         for (int r = 0; r < 3; r++) item->step.v[r] = x[r] - b->kept[r];
     }
@@ -345,14 +426,17 @@ TB_STATIC void warp_take_step(const warp_solve *w, bool extend, warp_own *b)
 /* ---- rounds ---- */
 
 /* A burst of sweeps in the place of a Newton step that was no gain. */
-TB_STATIC void warp_take_back(warp_solve *w, const warp_own *b)
+TB_STATIC void warp_take_back(warp_solve *w, warp_own *b, double x[3])
 {
-    if (b->is)
-        for (int r = 0; r < 3; r++) w->p->items[tb_team_lane()].lambda.v[r] = b->kept[r];
+    for (int r = 0; r < 3; r++) {
+        b->lambda[r] = b->kept[r];
+        x[r] = (double)b->u[r];
+        if (b->is) w->p->items[tb_team_lane()].lambda.v[r] = b->kept[r];
+    }
     tb_team_sync();
     w->kappa = tb_max(w->kappa * TB_R(0.3), WARP_LEAST_KAPPA);
     w->burst = 2 * w->burst < WARP_LONGEST_BURST ? 2 * w->burst : (int32_t)WARP_LONGEST_BURST;
-    warp_whiten(w);
+    if (w->items > WARP_FEW) warp_whiten(w);
 }
 
 /* Rounds until the residual is within the tolerance; false: it was not reached. x: velocities of the
@@ -374,7 +458,7 @@ TB_STATIC bool warp_iterate(warp_solve *w, warp_own *b, double tolerance, double
                              w->residual < WARP_FAR && w->extension < WARP_EXTENSIONS;
         const bool worse = w->by_newton && !stalled && !(ratio <= WARP_ACCEPTED);
         const bool sweeps = worse || (w->rounds == 0 && !(w->residual <= 1));
-        if (worse) warp_take_back(w, b);
+        if (worse) warp_take_back(w, b, x);
         if (!worse) {
             if (w->by_newton) w->kappa = tb_min(TB_R(1), w->kappa * 100);
             w->reference = stalled ? 1e30 : w->residual;
@@ -382,7 +466,10 @@ TB_STATIC bool warp_iterate(warp_solve *w, warp_own *b, double tolerance, double
         }
         w->by_newton = !sweeps;
         if (sweeps) {
-            warp_sweep(w, b);
+            if (w->items <= WARP_FEW)
+                warp_sweep_few(w, b, x);
+            else
+                warp_sweep(w, b);
             continue;
         }
         for (int r = 0; r < 3; r++) {
@@ -454,7 +541,7 @@ TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns
     const double c2 = tb_team_total(own);
     warp_solve s = {.p = p,
                     .items = items,
-                    .inverse_norm = c2 > 0 ? 1 / sqrt(c2) : 1,
+                    .inverse_norm = c2 > WARP_LEAST_SQUARE ? warp_inverse_root(c2) : 1,
                     .kappa = 1,
                     .burst = WARP_BURST,
                     .reference = 1e30};
