@@ -62,6 +62,34 @@ TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark);
 #define TB_ARENA_ZEROED(arena, type, count)                                                        \
     ((type *)tb_arena_take_zeroed((arena), (size_t)(count), sizeof(type)))
 
+/* Several pieces, one after the other, between tb_arena_begin and tb_arena_end; nothing else takes from the arena
+ * meanwhile. On a device the lanes of a team wait for each other at every piece that they take from an arena, but
+ * only at the end of these: each lane keeps the account on its own. A refused piece is NULL. */
+typedef struct tb_arena_pieces {
+    tb_arena *arena;
+    size_t used, peak; /* on a device: the lane's account */
+} tb_arena_pieces;
+
+#ifndef TB_DEVICE /* there: gpu/device/device_memory.h */
+static inline tb_arena_pieces tb_arena_begin(tb_arena *arena)
+{
+    return (tb_arena_pieces){arena, 0, 0};
+}
+
+static inline void *tb_arena_piece(tb_arena_pieces *pieces, size_t count, size_t size)
+{
+    return tb_arena_take_array(pieces->arena, count, size);
+}
+
+static inline void tb_arena_end(const tb_arena_pieces *pieces)
+{
+    (void)pieces;
+}
+#endif
+
+#define TB_ARENA_PIECE(pieces, type, count)                                                        \
+    ((type *)tb_arena_piece((pieces), (size_t)(count), sizeof(type)))
+
 /* Advises the system to back a malloc block with huge pages. The caller does this before the
  * first write to a block that a step reads in order. Small blocks are skipped; the system may
  * ignore the advice. */

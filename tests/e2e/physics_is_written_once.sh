@@ -11,7 +11,8 @@ step/stages/sleep.c qp/*.c solve/*.c'
 
 # Memory on a card: no formulas, and other functions than the library's by design.
 MEMORY='tb_arena_take tb_arena_take_array tb_arena_take_zeroed tb_arena_reset tb_arena_get_mark
-tb_arena_return_to tb_state_reserve_next tb_state_take_next tb_team_fast'
+tb_arena_begin tb_arena_piece tb_arena_end tb_arena_return_to tb_state_reserve_next
+tb_state_take_next tb_team_fast'
 
 # names of the functions that the files define, one a line
 functions() {

@@ -100,7 +100,33 @@ TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
     tb_team_sync();
     return memory;
 }
+#ifdef TB_DEVICE /* arena.h has those of a processor */
+TB_STATIC inline tb_arena_pieces tb_arena_begin(tb_arena *arena)
+{
+    return TB_VALUE(tb_arena_pieces){arena, arena->used, arena->peak};
+}
 
+TB_STATIC inline void *tb_arena_piece(tb_arena_pieces *pieces, size_t count, size_t size)
+{
+    const size_t unit = TB_ARENA_ALIGNMENT, bytes = count * size, taken = pieces->used;
+    pieces->used += bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
+    if (pieces->used > pieces->peak) pieces->peak = pieces->used;
+    return pieces->used <= pieces->arena->capacity ? (unsigned char *)pieces->arena->current + taken
+                                                   : NULL;
+}
+
+TB_STATIC inline void tb_arena_end(const tb_arena_pieces *pieces)
+{
+    tb_arena *arena = pieces->arena;
+    const bool together = arena->lanes == TB_ARENA_OF_TEAM;
+    if (together) tb_team_sync(); /* all have read the account */
+    if (!together || TB_LEADER) {
+        arena->used = pieces->used;
+        arena->peak = pieces->peak;
+    }
+    if (together) tb_team_sync();
+}
+#endif
 TB_EXTERN void tb_arena_reset(tb_arena *arena)
 {
     arena_account_again(arena, 0);

@@ -12,19 +12,21 @@ TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *mode
     const int32_t bodies = model->number_of_bodies, dofs = model->number_of_dofs;
     *d = TB_VALUE(tb_dynamics){.model = model, .mass_row = model->chain_start};
 
-    d->poses = TB_ARENA_ARRAY(arena, tb_pose, bodies);
-    d->orientations = TB_ARENA_ARRAY(arena, tb_quaternion, bodies);
-    d->references = TB_ARENA_ARRAY(arena, tb_vec3, model->number_of_trees);
-    d->axes = TB_ARENA_ARRAY(arena, tb_motion, dofs);
-    d->velocities = TB_ARENA_ARRAY(arena, tb_motion, bodies);
-    d->inertias = TB_ARENA_ARRAY(arena, tb_inertia, bodies);
+    tb_arena_pieces pieces = tb_arena_begin(arena);
+    d->poses = TB_ARENA_PIECE(&pieces, tb_pose, bodies);
+    d->orientations = TB_ARENA_PIECE(&pieces, tb_quaternion, bodies);
+    d->references = TB_ARENA_PIECE(&pieces, tb_vec3, model->number_of_trees);
+    d->axes = TB_ARENA_PIECE(&pieces, tb_motion, dofs);
+    d->velocities = TB_ARENA_PIECE(&pieces, tb_motion, bodies);
+    d->inertias = TB_ARENA_PIECE(&pieces, tb_inertia, bodies);
     const int32_t motions = model->number_of_jointed_trees > 0 ? 2 : 1;
-    d->accelerations = TB_ARENA_ARRAY(arena, tb_motion, motions * bodies);
-    d->forces = TB_ARENA_ARRAY(arena, tb_force, motions * bodies);
+    d->accelerations = TB_ARENA_PIECE(&pieces, tb_motion, motions * bodies);
+    d->forces = TB_ARENA_PIECE(&pieces, tb_force, motions * bodies);
     /* used one after the other: composites are 10 numbers a body, forces 12 */
     d->composites = (tb_inertia *)d->forces;
-    d->mass = TB_ARENA_ARRAY(arena, tb_real, model->number_of_chain_dofs);
-    d->inverse_root = TB_ARENA_ARRAY(arena, tb_real, dofs);
+    d->mass = TB_ARENA_PIECE(&pieces, tb_real, model->number_of_chain_dofs);
+    d->inverse_root = TB_ARENA_PIECE(&pieces, tb_real, dofs);
+    tb_arena_end(&pieces);
     const bool complete = d->poses && d->orientations && d->references && d->axes &&
                           d->velocities && d->inertias && d->accelerations && d->forces &&
                           d->mass && d->inverse_root;

@@ -63,20 +63,41 @@ TB_STATIC tree_lanes all_lanes(void)
 }
 
 /* y -= a x. On a card, numbers are read by four before the first is written: a read behind a write waits
- * for it. */
+ * for it. Behind the end the last one is read again. */
 TB_STATIC void subtract_scaled(tb_real *y, const tb_real *x, tb_real a, int32_t count)
 {
-    int32_t k = 0;
 #ifdef TB_DEVICE
     TB_ROLLED
-    for (; k + 4 <= count; k += 4) {
+    for (int32_t k = 0; k < count; k += 4) {
         tb_real own[4], other[4];
-        for (int c = 0; c < 4; c++) own[c] = y[k + c], other[c] = x[k + c];
-        for (int c = 0; c < 4; c++) y[k + c] = own[c] - a * other[c];
+        for (int32_t c = 0; c < 4; c++) {
+            const int32_t n = k + c < count ? k + c : count - 1;
+            own[c] = y[n], other[c] = x[n];
+        }
+        for (int32_t c = 0; c < 4; c++)
+            if (k + c < count) y[k + c] = own[c] - a * other[c];
     }
-    TB_ROLLED
+#else
+    for (int32_t k = 0; k < count; k++) y[k] -= a * x[k];
 #endif
-    for (; k < count; k++) y[k] -= a * x[k];
+}
+
+/* The row of a dof, and where the rows of a lane's first two ancestors begin. Nothing that is computed changes this,
+ * so it is read while the row before it is worked on. */
+typedef struct factor_row {
+    int32_t at, length, of_ancestor[2];
+} factor_row;
+
+TB_STATIC factor_row factor_row_of(const tb_dynamics *d, int32_t k, int32_t end, tree_lanes by)
+{
+    const int32_t *chains = d->model->chains, *start = d->mass_row;
+    factor_row row = {.at = start[k]};
+    row.length = end - row.at;
+    for (int32_t turn = 0; turn < 2; turn++) {
+        const int32_t i = 1 + by.lane + turn * by.lanes;
+        row.of_ancestor[turn] = i < row.length ? start[chains[row.at + i]] : 0;
+    }
+    return row;
 }
 
 /* From the leaves to the root, every dof takes from all pairs of its ancestors the part that it
@@ -89,9 +110,14 @@ TB_STATIC tb_status factor_tree(tb_dynamics *d, const tb_model_tree *tree, tree_
     const int32_t *chains = m->chains, *start = d->mass_row;
     tb_real *mass = d->mass, *inverse_root = d->inverse_root;
     const int32_t first = tree->dof, end = first + tree->number_of_dofs;
+    factor_row next = {.at = start[end]};
+    if (by.lanes > 1 && end > first) next = factor_row_of(d, end - 1, next.at, by);
     for (int32_t k = end - 1; k >= first; k--) {
-        const int32_t at = start[k], length = start[k + 1] - at;
+        const factor_row now = next;
+        const int32_t at = by.lanes > 1 ? now.at : start[k];
+        const int32_t length = by.lanes > 1 ? now.length : start[k + 1] - at;
         tb_real *row = mass + at;
+        if (by.lanes > 1 && k > first) next = factor_row_of(d, k - 1, now.at, by);
         const tb_real pivot = row[0];
         if (!(pivot > 0) || !(pivot <= TB_REAL_MAX))
             return tb_fail(error, TB_FAILED_PRECONDITION,
@@ -110,7 +136,8 @@ TB_STATIC tb_status factor_tree(tb_dynamics *d, const tb_model_tree *tree, tree_
         TB_ROLLED
         for (int32_t turn = 0; i < length; i += by.lanes, turn++) {
             const tb_real a = row[i] / pivot;
-            subtract_scaled(mass + start[chains[at + i]], row + i, a, length - i);
+            const int32_t to = turn < 2 ? now.of_ancestor[turn > 0] : start[chains[at + i]];
+            subtract_scaled(mass + to, row + i, a, length - i);
             if (turn == 0) a0 = a;
             if (turn == 1) a1 = a;
         }
@@ -167,6 +194,47 @@ TB_STATIC void substitute(const tb_dynamics *d, int32_t i, tb_real *x)
     x[i] = own;
 }
 
+#ifdef TB_DEVICE
+/* A lane's first two ancestors of a dof, and their numbers of L, which are read while the dof below is worked on. */
+typedef struct ancestors {
+    int32_t at, length, dof[2];
+    tb_real factor[2];
+} ancestors;
+
+TB_STATIC ancestors ancestors_of(const tb_dynamics *d, int32_t i, int32_t end, tree_lanes by)
+{
+    ancestors a = {.at = d->mass_row[i]};
+    a.length = end - a.at;
+    for (int32_t turn = 0; turn < 2; turn++) {
+        const int32_t j = 1 + by.lane + turn * by.lanes;
+        a.dof[turn] = j < a.length ? d->model->chains[a.at + j] : -1;
+        a.factor[turn] = j < a.length ? d->mass[a.at + j] : TB_R(0);
+    }
+    return a;
+}
+
+/* x <- L^-T x for a tree. Lanes share a dof's ancestors. */
+TB_STATIC void pass_to_root(const tb_dynamics *d, const tb_model_tree *tree, tree_lanes by,
+                            tb_real *x)
+{
+    const int32_t last = tree->dof + tree->number_of_dofs - 1;
+    ancestors next = ancestors_of(d, last, d->mass_row[last + 1], by);
+    for (int32_t i = last; i >= tree->dof; i--) {
+        const ancestors now = next;
+        const tb_real own = x[i];
+        tb_real other[2] = {0, 0};
+        for (int32_t turn = 0; turn < 2; turn++)
+            if (now.dof[turn] >= 0) other[turn] = x[now.dof[turn]];
+        if (i > tree->dof) next = ancestors_of(d, i - 1, now.at, by);
+        for (int32_t turn = 0; turn < 2; turn++)
+            if (now.dof[turn] >= 0) x[now.dof[turn]] = other[turn] - now.factor[turn] * own;
+        TB_ROLLED
+        for (int32_t j = 1 + by.lane + 2 * by.lanes; j < now.length; j += by.lanes)
+            x[d->model->chains[now.at + j]] -= d->mass[now.at + j] * own;
+        sync_tree(by);
+    }
+}
+#else
 /* x <- L^-T x for a tree. Lanes share a dof's ancestors. */
 TB_STATIC void pass_to_root(const tb_dynamics *d, const tb_model_tree *tree, tree_lanes by,
                             tb_real *x)
@@ -184,6 +252,7 @@ TB_STATIC void pass_to_root(const tb_dynamics *d, const tb_model_tree *tree, tre
         sync_tree(by);
     }
 }
+#endif
 
 /* x <- L^-1 D^-1 x for all jointed trees, the dofs of equal depth dealt out. */
 TB_STATIC void return_from_roots(const tb_dynamics *d, tb_real *x)

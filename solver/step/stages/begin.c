@@ -19,22 +19,25 @@ TB_STATIC tb_status take_arrays(tb_world *w)
 {
     const tb_model *m = w->model;
     const int32_t dofs = m->number_of_dofs;
-    w->q = TB_ARENA_ARRAY(w->arena, tb_real, m->number_of_coordinates);
-    w->u = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    w->u_free = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    w->u_end = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    w->force = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
-    w->diagonal = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    w->actuator_force = TB_ARENA_ARRAY(w->arena, double, m->number_of_actuators);
+    tb_arena_pieces pieces = tb_arena_begin(w->arena);
+    w->q = TB_ARENA_PIECE(&pieces, tb_real, m->number_of_coordinates);
+    w->u = TB_ARENA_PIECE(&pieces, tb_real, dofs);
+    w->u_free = TB_ARENA_PIECE(&pieces, tb_real, dofs);
+    w->u_end = TB_ARENA_PIECE(&pieces, tb_real, dofs);
+    w->force = TB_ARENA_PIECE(&pieces, tb_real, dofs);
+    w->diagonal = TB_ARENA_PIECE(&pieces, tb_real, dofs);
+    w->actuator_force = TB_ARENA_PIECE(&pieces, double, m->number_of_actuators);
     w->kinematic =
-        TB_ARENA_ARRAY(w->arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
-    w->chains.dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
-    w->chains.parents = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
-    w->chains.sides = TB_ARENA_ARRAY(w->arena, int8_t, dofs + 1);
+        TB_ARENA_PIECE(&pieces, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
+    w->chains.dofs = TB_ARENA_PIECE(&pieces, int32_t, dofs + 1);
+    w->chains.parents = TB_ARENA_PIECE(&pieces, int32_t, dofs + 1);
+    w->chains.sides = TB_ARENA_PIECE(&pieces, int8_t, dofs + 1);
+    tb_arena_end(&pieces);
     if (!w->q || !w->u || !w->u_free || !w->u_end || !w->force || !w->diagonal ||
         !w->actuator_force || !w->kinematic || !w->chains.dofs || !w->chains.parents ||
         !w->chains.sides)
         return TB_RESOURCE_EXHAUSTED;
+    TB_EACH (i, dofs) w->force[i] = 0;
     if (tb_tendons_take(w) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     if (!tb_transmissions_take(w) || !tb_passive_take(w)) return TB_RESOURCE_EXHAUSTED;
     return tb_dynamics_take(&w->dynamics, m, w->arena);
@@ -109,8 +112,10 @@ TB_STATIC tb_status mean_bias(tb_world *w, tb_real *bias)
     const tb_model *m = w->model;
     tb_dynamics *d = &w->dynamics;
     const int32_t dofs = m->number_of_dofs;
-    tb_real *mean = TB_ARENA_ARRAY(w->arena, tb_real, 2 * dofs);
-    tb_motion *velocities = TB_ARENA_ARRAY(w->arena, tb_motion, 2 * m->number_of_bodies);
+    tb_arena_pieces pieces = tb_arena_begin(w->arena);
+    tb_real *mean = TB_ARENA_PIECE(&pieces, tb_real, 2 * dofs);
+    tb_motion *velocities = TB_ARENA_PIECE(&pieces, tb_motion, 2 * m->number_of_bodies);
+    tb_arena_end(&pieces);
     if (!mean || !velocities) return TB_RESOURCE_EXHAUSTED;
     tb_real *change = mean + dofs;
     const tb_real *of_change = bias + dofs;
