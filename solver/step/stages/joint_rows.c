@@ -109,13 +109,18 @@ TB_STATIC bool ball_limit_row(const tb_world *w, const tb_model_joint *joint, in
     return true;
 }
 
-/* side: 0 lower, 1 upper, which is all that a ball joint has */
+/* side: 0 lower, 1 upper */
+TB_STATIC tb_real gap_of_side(const tb_model_joint *joint, int side, tb_real x)
+{
+    return side ? TB_R(joint->upper) - x : x - TB_R(joint->lower);
+}
+
+/* A ball joint has the lower side alone. */
 TB_STATIC bool limit_row(const tb_world *w, const tb_model_joint *joint, int side, int32_t memory,
                          joint_row *row)
 {
     if (joint->type == TB_JOINT_BALL) return side == 0 && ball_limit_row(w, joint, memory, row);
-    const tb_real x = w->q[joint->coordinate];
-    const tb_real gap = side ? TB_R(joint->upper) - x : x - TB_R(joint->lower);
+    const tb_real gap = gap_of_side(joint, side, w->q[joint->coordinate]);
     if (!limit_is_near(w, gap, w->u_free[joint->dof])) return false;
     *row = row_of_dofs(TB_LAW_UNILATERAL, memory + side, joint->dof, 1);
     row->own[0] = side ? -1 : 1;
@@ -159,6 +164,11 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     return law;
 }
 
+TB_STATIC tb_real tendon_limit_gap(const tb_model_tendon *tendon, int side, tb_real length)
+{
+    return side ? TB_R(tendon->upper) - length : length - TB_R(tendon->lower);
+}
+
 TB_STATIC bool tendon_limit_row(const tb_world *w, int32_t i, int side, int32_t memory,
                                 joint_row *row)
 {
@@ -167,15 +177,22 @@ TB_STATIC bool tendon_limit_row(const tb_world *w, int32_t i, int side, int32_t 
     const tb_transmission t = tb_tendon_transmission(w, i);
     const tb_real length = tb_tendon_length(w, i, w->q);
     const tb_real speed = TB_R(tb_transmission_velocity(&t, w->u_free));
-    const tb_real gap = side ? TB_R(tendon->upper) - length : length - TB_R(tendon->lower);
+    const tb_real gap = tendon_limit_gap(tendon, side, length);
     if (!limit_is_near(w, gap, speed)) return false;
     *row = row_of(TB_LAW_UNILATERAL, memory, &t, side ? -1 : 1);
     set_limit(w, gap, row);
     return true;
 }
 
+/* A tendon with none of these has no row but of limits and dry friction. */
+TB_STATIC bool tendon_has_spring(const tb_model_tendon *t)
+{
+    return t->stiffness != 0 || t->damping != 0 || t->is_polynomial || t->armature > 0;
+}
+
 TB_STATIC bool tendon_spring_row(const tb_world *w, int32_t tendon, int32_t memory, joint_row *row)
 {
+    if (!tendon_has_spring(&w->model->tendons[tendon])) return false;
     const tb_transmission t = tb_tendon_transmission(w, tendon);
     const tb_actuator_law law = tendon_law(w, tendon);
     if (!(law.damping > 0)) return false;
@@ -414,15 +431,86 @@ TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, const kn
     return TB_OK;
 }
 
+#ifdef TB_DEVICE
+/* Marks which of a tendon's rows there are, as tendon_row tells. */
+TB_STATIC void mark_tendon(const tb_world *w, int32_t i, bool is[TB_TENDON_ROWS])
+{
+    const tb_model_tendon *tendon = &w->model->tendons[i];
+    const tb_transmission t = tb_tendon_transmission(w, i);
+    const bool moves = t.count > 0;
+    is[0] = is[1] = false;
+    is[2] = moves && tendon->dry_friction > 0;
+    is[3] = moves && tendon_has_spring(tendon) && tendon_law(w, i).damping > 0;
+    if (!moves || !tendon->limited) return;
+    const tb_real length = tb_tendon_length(w, i, w->q);
+    const tb_real speed = TB_R(tb_transmission_velocity(&t, w->u_free));
+    for (int side = 0; side < 2; side++)
+        is[side] = limit_is_near(w, tendon_limit_gap(tendon, side, length), speed);
+}
+
+TB_STATIC bool has_actuator_row(const tb_world *w, int32_t a)
+{
+    return tb_actuator_evaluate(w, a).damping > 0 && tb_actuator_transmission(w, a).count > 0;
+}
+
+TB_STATIC bool has_limit_row(const tb_world *w, const tb_model_joint *joint, int side)
+{
+    joint_row row;
+    if (joint->type == TB_JOINT_BALL) return side == 0 && ball_limit_row(w, joint, 0, &row);
+    return limit_is_near(w, gap_of_side(joint, side, w->q[joint->coordinate]),
+                         w->u_free[joint->dof]);
+}
+
+/* The rows that there are, in order: numbers for joint_row_at, `most` at the most. Returns how many. Rows of one kind
+ * at a time are looked for, because lanes then run the same code; few of them are there, and so the lanes that write
+ * them all have one. */
+TB_CALLED int32_t list_rows(const tb_world *w, int32_t most, bool *is, int32_t *list)
+{
+    const tb_model *m = w->model;
+    bool *of_actuators = is + TB_TENDON_ROWS * m->number_of_tendons;
+    bool *of_dry_dofs = of_actuators + m->number_of_actuators;
+    bool *of_limits = of_dry_dofs + m->number_of_dry_dofs;
+    TB_EACH (i, m->number_of_tendons) mark_tendon(w, i, is + TB_TENDON_ROWS * i);
+    TB_EACH (a, m->number_of_actuators) of_actuators[a] = has_actuator_row(w, a);
+    TB_EACH (k, m->number_of_dry_dofs)
+        of_dry_dofs[k] = TB_R(m->dofs[m->dry_dofs[k]].dry_friction) * w->dt > 0;
+    TB_EACH (k, 2 * m->number_of_limited_joints)
+        of_limits[k] = has_limit_row(w, &m->joints[m->limited_joints[k / 2]], k % 2);
+    tb_team_sync();
+    const uint32_t lower = (UINT32_C(1) << tb_team_lane()) - 1;
+    int32_t found = 0;
+    for (int32_t base = 0; base < most; base += tb_team_lanes()) {
+        const int32_t k = base + tb_team_lane();
+        const bool own = k < most && is[k];
+        const uint32_t lanes = tb_team_ballot(own);
+        if (own) list[found + tb_count_bits(lanes & lower)] = k;
+        found += tb_count_bits(lanes);
+    }
+    tb_team_sync();
+    return found;
+}
+#endif
+
 /* Every lane has its own union that it is at; the first has the world's. */
 TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
 {
     const int32_t most = most_joint_rows(w->model), lanes = tb_team_lanes();
     const int32_t size = w->model->number_of_dofs + 1, others = (lanes - 1) * size;
     if (most == 0) return TB_OK;
-    int32_t *own = TB_ARENA_ARRAY(w->arena, int32_t, 2 * others);
-    int8_t *own_sides = TB_ARENA_ARRAY(w->arena, int8_t, others);
+    tb_arena_pieces pieces = tb_arena_begin(w->arena);
+    int32_t *own = TB_ARENA_PIECE(&pieces, int32_t, 2 * others);
+    int8_t *own_sides = TB_ARENA_PIECE(&pieces, int8_t, others);
+#ifdef TB_DEVICE
+    bool *is = TB_ARENA_PIECE(&pieces, bool, most);
+    int32_t *list = TB_ARENA_PIECE(&pieces, int32_t, most);
+    tb_arena_end(&pieces);
+    if (!own || !own_sides || !is || !list) return TB_RESOURCE_EXHAUSTED;
+    const int32_t rows = list_rows(w, most, is, list);
+#else
+    tb_arena_end(&pieces);
     if (!own || !own_sides) return TB_RESOURCE_EXHAUSTED;
+    const int32_t rows = most;
+#endif
     known_rows known;
     tb_chains chains = w->chains;
     if (!TB_LEADER) {
@@ -432,8 +520,13 @@ TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
         chains.sides = own_sides + at;
     }
     tb_status status = begin_known(w, &known);
-    for (int32_t base = 0; base < most && status == TB_OK; base += lanes)
-        status = add_round(w, memory, &known, base + tb_team_lane(), &chains);
+    for (int32_t base = 0; base < rows && status == TB_OK; base += lanes) {
+        int32_t k = base + tb_team_lane();
+#ifdef TB_DEVICE
+        k = k < rows ? list[k] : most;
+#endif
+        status = add_round(w, memory, &known, k, &chains);
+    }
     if (TB_LEADER) w->has_chains = false;
     tb_team_sync();
     return status;
