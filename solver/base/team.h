@@ -474,31 +474,48 @@ TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
         memcpy((unsigned char *)to + 4 * words, (const unsigned char *)from + 4 * words, bytes % 4);
 }
 
-/* Copies bytes of this lane alone, a multiple of four between addresses aligned to four: in units as large as
- * these allow, because a lane that stores far from all others takes as long for a word as for four. */
+/* Copies bytes of this lane alone, a multiple of four between addresses aligned to four: by four words, which are
+ * read before the first is written, and written at once where `to` is aligned to that, because a lane that stores
+ * far from all others takes as long for a word as for four. */
 TB_TEAM_FN void tb_lane_copy(void *to, const void *from, size_t bytes)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
-    const uintptr_t places = (uintptr_t)to | (uintptr_t)from | (uintptr_t)bytes;
-    if (places % sizeof(uint4) == 0) {
-        TB_UNROLLED
-        for (size_t i = 0; i < bytes / sizeof(uint4); i++)
-            ((uint4 *)to)[i] = ((const uint4 *)from)[i];
-        return;
+    const tb_team_word *words = (const tb_team_word *)from;
+    tb_team_word *target = (tb_team_word *)to;
+    const int count = (int)(bytes / 4);
+    const bool by_four = (uintptr_t)to % sizeof(uint4) == 0;
+    int i = 0;
+    TB_ROLLED
+    for (; i + 4 <= count; i += 4) {
+        const uint4 own = make_uint4(words[i], words[i + 1], words[i + 2], words[i + 3]);
+        if (by_four) {
+            *(uint4 *)(target + i) = own;
+        } else {
+            target[i] = own.x, target[i + 1] = own.y;
+            target[i + 2] = own.z, target[i + 3] = own.w;
+        }
     }
-    if (places % sizeof(uint2) == 0) {
-        TB_UNROLLED
-        for (size_t i = 0; i < bytes / sizeof(uint2); i++)
-            ((uint2 *)to)[i] = ((const uint2 *)from)[i];
-        return;
-    }
-    TB_UNROLLED
-    for (size_t i = 0; i < bytes / 4; i++)
-        ((tb_team_word *)to)[i] = ((const tb_team_word *)from)[i];
+    TB_ROLLED
+    for (; i < count; i++) target[i] = words[i];
 #else
     memcpy(to, from, bytes);
 #endif
 }
+
+/* Declares an array of TB_LANE_NUMBERS numbers that a lane has for itself. In float on a card it is shared memory, and
+ * not the stack, which the first cache does not hold for all lanes. The lanes' arrays are an odd number of words
+ * apart, so that lanes in step ask different banks. For one function at a time. */
+enum { TB_LANE_NUMBERS = 48 };
+#if defined(TB_DEVICE) && defined(__CUDACC__) && defined(TB_SINGLE)
+static __device__ inline tb_real *tb_lane_numbers(void)
+{
+    __shared__ tb_real numbers[(TB_LANE_NUMBERS + 1) * 32];
+    return numbers + (TB_LANE_NUMBERS + 1) * (int)(threadIdx.y * blockDim.x + threadIdx.x);
+}
+#define TB_LANE_ARRAY(name) tb_real *const name = tb_lane_numbers()
+#else
+#define TB_LANE_ARRAY(name) tb_real name[TB_LANE_NUMBERS]
+#endif
 
 /* Prefetches memory that is read soon, so that its cache misses overlap. A hint; the CPU
  * prefetches by itself and ignores it. */

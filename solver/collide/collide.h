@@ -119,6 +119,13 @@ typedef struct tb_box {
 #define tb_shape_box TB_SYMBOL(tb_shape_box)
 TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape);
 
+/* Whether that box is found by climbs over the vertices of a hull ... */
+#define tb_shape_is_climbed TB_SYMBOL(tb_shape_is_climbed)
+TB_EXTERN bool tb_shape_is_climbed(const tb_posed_shape *shape);
+/* ... one for each of its bounds, k: lower.x, y, z, then the upper ones. */
+#define tb_hull_bound TB_SYMBOL(tb_hull_bound)
+TB_EXTERN tb_real tb_hull_bound(const tb_posed_shape *shape, int32_t k);
+
 /* A box that contains the shape: for a hull, the box of its bounding box, without reading
  * vertices. *tight: the result equals tb_shape_box. */
 #define tb_shape_loose_box TB_SYMBOL(tb_shape_loose_box)

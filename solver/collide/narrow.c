@@ -171,23 +171,30 @@ TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_sha
     return gap - radius_a - radius_b;
 }
 
-/* Tight box, from the extreme vertices along the world's axes. */
+TB_EXTERN bool tb_shape_is_climbed(const tb_posed_shape *shape)
+{
+    return shape->type == TB_SHAPE_CONVEX && shape->hull->number_of_vertices >= TB_HULL_SCAN;
+}
+
+TB_EXTERN tb_real tb_hull_bound(const tb_posed_shape *shape, int32_t k)
+{
+    const tb_real *m = shape->pose.rotation.m + 3 * (k % 3), r = tb_rolled_radius(shape);
+    const tb_vec3 axis = tb_v3(m[0], m[1], m[2]);
+    const int32_t far = tb_hull_support(shape->hull, k < 3 ? tb_v3_negate(axis) : axis, 0);
+    const tb_real bound = tb_v3_at(shape->pose.position, k % 3) +
+                          tb_v3_dot(axis, tb_v3_load(&shape->hull->vertices[3 * far]));
+    if (!(r > 0)) return bound;
+    return k < 3 ? bound - r : bound + r;
+}
+
 TB_STATIC tb_box box_by_climbs(const tb_posed_shape *shape)
 {
-    const tb_real *m = shape->pose.rotation.m;
-    const double *vertices = shape->hull->vertices;
-    tb_real lower[3], upper[3];
-    for (int k = 0; k < 3; k++) {
-        const tb_vec3 axis = tb_v3(m[3 * k], m[3 * k + 1], m[3 * k + 2]);
-        const int32_t high = tb_hull_support(shape->hull, axis, 0);
-        const int32_t low = tb_hull_support(shape->hull, tb_v3_negate(axis), 0);
-        const tb_real origin = tb_v3_at(shape->pose.position, k);
-        upper[k] = origin + tb_v3_dot(axis, tb_v3_load(&vertices[3 * high]));
-        lower[k] = origin + tb_v3_dot(axis, tb_v3_load(&vertices[3 * low]));
-    }
+    tb_real bounds[6];
+    TB_ROLLED
+    for (int32_t k = 0; k < 6; k++) bounds[k] = tb_hull_bound(shape, k);
     tb_box box;
-    box.lower = tb_v3(lower[0], lower[1], lower[2]);
-    box.upper = tb_v3(upper[0], upper[1], upper[2]);
+    box.lower = tb_v3(bounds[0], bounds[1], bounds[2]);
+    box.upper = tb_v3(bounds[3], bounds[4], bounds[5]);
     return box;
 }
 
@@ -205,22 +212,6 @@ TB_STATIC tb_box box_of_box(const tb_pose *pose, tb_vec3 middle, tb_vec3 s)
     return box;
 }
 
-/* Tight box of a polytope. */
-TB_STATIC tb_box box_of_hull(const tb_posed_shape *shape)
-{
-    if (shape->hull->number_of_vertices >= TB_HULL_SCAN) return box_by_climbs(shape);
-    const tb_real far = TB_REAL_MAX / 4;
-    tb_box box;
-    box.lower = tb_v3(far, far, far);
-    box.upper = tb_v3(-far, -far, -far);
-    for (int32_t i = 0; i < shape->hull->number_of_vertices; i++) {
-        const tb_vec3 p = tb_pose_point(&shape->pose, tb_v3_load(&shape->hull->vertices[3 * i]));
-        box.lower = tb_v3_min(box.lower, p);
-        box.upper = tb_v3_max(box.upper, p);
-    }
-    return box;
-}
-
 /* A box of a polytope with the radius of the ball around it. */
 TB_STATIC tb_box box_with_radius(tb_box box, const tb_posed_shape *shape)
 {
@@ -230,6 +221,22 @@ TB_STATIC tb_box box_with_radius(tb_box box, const tb_posed_shape *shape)
     box.lower = tb_v3_sub(box.lower, thick);
     box.upper = tb_v3_add(box.upper, thick);
     return box;
+}
+
+/* Tight box of a polytope. */
+TB_STATIC tb_box box_of_hull(const tb_posed_shape *shape)
+{
+    if (tb_shape_is_climbed(shape)) return box_by_climbs(shape);
+    const tb_real far = TB_REAL_MAX / 4;
+    tb_box box;
+    box.lower = tb_v3(far, far, far);
+    box.upper = tb_v3(-far, -far, -far);
+    for (int32_t i = 0; i < shape->hull->number_of_vertices; i++) {
+        const tb_vec3 p = tb_pose_point(&shape->pose, tb_v3_load(&shape->hull->vertices[3 * i]));
+        box.lower = tb_v3_min(box.lower, p);
+        box.upper = tb_v3_max(box.upper, p);
+    }
+    return box_with_radius(box, shape);
 }
 
 TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
@@ -257,7 +264,7 @@ TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
         break;
     default: {
         tb_vec3 middle = tb_v3(0, 0, 0);
-        if (shape->type == TB_SHAPE_CONVEX) return box_with_radius(box_of_hull(shape), shape);
+        if (shape->type == TB_SHAPE_CONVEX) return box_of_hull(shape);
         if (shape->type == TB_SHAPE_MESH) {
             const tb_vec3 lower = tb_v3_load(shape->mesh->lower);
             const tb_vec3 upper = tb_v3_load(shape->mesh->upper);

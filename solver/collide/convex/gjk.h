@@ -115,10 +115,18 @@ TB_FN_LARGE tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
     return best;
 }
 
+/* The first vertices of a simplex, whose weights are not known yet. */
+TB_FN void tb_simplex_copy(tb_simplex *to, const tb_simplex *from)
+{
+    for (int k = 0; k < 3; k++) to->v[k] = from->v[k];
+    to->count = from->count;
+}
+
 /* Distance of two cores. *nearest is the point of A - B nearest to the origin. limit: distances
- * above it are not computed. scale: size of both, m. */
-TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb_simplex *s,
-                              tb_vec3 *nearest)
+ * above it are not computed. scale: size of both, m. The simplex is worked on in memory of this function's own, so
+ * that a card's compiler knows that reads of one and writes of the other do not meet. */
+TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale,
+                              tb_simplex *last, tb_vec3 *nearest)
 {
     const tb_real touching = TB_COLLIDE_TIE * scale;
     /* on curved surfaces convergence has no end; later code refines the normal */
@@ -127,17 +135,19 @@ TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real sca
     const tb_real tolerance = tb_max(8 * TB_REAL_EPSILON, loose * 1000);
     tb_vec3 v = tb_v3_sub(a->inside, b->inside);
     if (!(tb_v3_length2(v) > 0)) v = tb_v3(1, 0, 0);
-    s->count = 1;
-    s->v[0] = tb_cso_support(a, b, tb_v3_negate(v));
-    s->weight[0] = 1;
-    v = s->v[0].w;
+    tb_simplex s, next;
+    s.count = 1;
+    s.v[0] = tb_cso_support(a, b, tb_v3_negate(v));
+    s.weight[0] = 1;
+    v = s.v[0].w;
     tb_real v2 = tb_v3_length2(v);
     tb_real largest2 = v2;
+    tb_gjk_end end = TB_GJK_APART;
     int stalled = 0;
     for (int iteration = 0; iteration < TB_GJK_ITERATIONS; iteration++) {
         if (!(v2 > touching * touching)) {
-            *nearest = v;
-            return TB_GJK_TOUCHING;
+            end = TB_GJK_TOUCHING;
+            break;
         }
         tb_vertex w = tb_cso_support(a, b, tb_v3_negate(v));
         const tb_real vw = tb_v3_dot(v, w.w);
@@ -146,29 +156,31 @@ TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real sca
         /* no point of A - B is nearer by more than this */
         if (v2 - vw <= tolerance * v2 + 4 * TB_REAL_EPSILON * tb_sqrt(v2 * largest2)) break;
         int known = 0;
-        for (int k = 0; k < s->count; k++)
-            known |= w.w.x == s->v[k].w.x && w.w.y == s->v[k].w.y && w.w.z == s->v[k].w.z;
+        for (int k = 0; k < s.count; k++)
+            known |= w.w.x == s.v[k].w.x && w.w.y == s.v[k].w.y && w.w.z == s.v[k].w.z;
         if (known) break;
 
-        tb_simplex next = *s;
+        tb_simplex_copy(&next, &s);
         next.v[next.count++] = w;
         int inside;
         const tb_vec3 p = tb_simplex_nearest(&next, &inside);
         if (inside) {
-            *s = next;
-            *nearest = p;
-            return TB_GJK_TOUCHING;
+            s = next;
+            v = p;
+            end = TB_GJK_TOUCHING;
+            break;
         }
         const tb_real p2 = tb_v3_length2(p);
         /* near the end the direction still changes while the length does not */
         stalled = p2 < v2 ? 0 : stalled + 1;
         if (!(p2 <= v2 * (1 + 4 * TB_REAL_EPSILON)) || stalled > 3) break;
-        *s = next;
+        s = next;
         v = p;
         v2 = p2;
     }
+    *last = s;
     *nearest = v;
-    return TB_GJK_APART;
+    return end;
 }
 
 /* the points of both cores from the simplex's weights */

@@ -373,12 +373,14 @@ TB_STATIC void whiten_dof(const tb_world *w, const tb_chains *chains, int32_t i,
     const int32_t *parents = chains->parents;
     const tb_real *factor = w->dynamics.mass + w->dynamics.mass_row[dof] + 1;
     const tb_real scale = w->dynamics.inverse_root[dof];
-    tb_real own[TB_BLOCK_ROWS];
+    tb_real own[TB_BLOCK_ROWS], other[TB_BLOCK_ROWS];
     for (int32_t r = 0; r < rows; r++) own[r] = values[r * width + i];
     for (int32_t p = parents[i], next; p >= 0; p = next) {
+        /* all reads before the first write: on a card a read behind a write waits for it */
         next = parents[p];
         const tb_real a = *factor++;
-        for (int32_t r = 0; r < rows; r++) values[r * width + p] -= a * own[r];
+        for (int32_t r = 0; r < rows; r++) other[r] = values[r * width + p];
+        for (int32_t r = 0; r < rows; r++) values[r * width + p] = other[r] - a * own[r];
     }
     for (int32_t r = 0; r < rows; r++) values[r * width + i] = own[r] * scale;
 }

@@ -96,14 +96,31 @@ TB_STATIC void fill_single_free(const tb_world *w, const tb_world_contact *c, co
     }
 }
 
+/* A column on the way from a body to its root, and the column above it. A card reads the next step's numbers
+ * while it waits for those of this one. */
+typedef struct chain_column {
+    int32_t column, above; /* above: -1: none */
+    int32_t dof, side;     /* side 0: the end of the way, or both bodies of a contact move alike */
+} chain_column;
+
+TB_STATIC chain_column column_at(const tb_chains *chains, int32_t column)
+{
+    return TB_VALUE(chain_column){column, chains->parents[column], chains->dofs[column],
+                                  chains->sides[column]};
+}
+
+TB_STATIC chain_column column_above(const tb_chains *chains, chain_column at)
+{
+    if (at.above < 0) return TB_VALUE(chain_column){-1, -1, 0, 0};
+    return column_at(chains, at.above);
+}
+
 /* W: velocity of B minus velocity of A along every direction, for unit velocity of every dof. */
 TB_STATIC void fill_rows(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
                          const directions *k, tb_real *values)
 {
     const tb_model *m = w->model;
     const int32_t width = chains->width;
-    const int32_t *dofs = chains->dofs, *parents = chains->parents;
-    const int8_t *sides = chains->sides;
     const tb_motion *axes = w->dynamics.axes;
     const tb_vec3 normal = c->normal, tangent1 = c->tangent1, tangent2 = c->tangent2;
     TB_ROLLED
@@ -117,9 +134,11 @@ TB_STATIC void fill_rows(const tb_world *w, const tb_chains *chains, const tb_wo
             continue;
         }
         const tb_vec3 r = tb_v3_sub(c->position, w->dynamics.references[tree]);
-        for (int32_t i = head; i >= 0; i = parents[i]) {
-            if (sides[i] == 0) break; /* from here up both sides move alike */
-            const tb_motion axis = axes[dofs[i]];
+        chain_column at = column_at(chains, head);
+        while (at.side != 0) { /* from 0 up both sides move alike */
+            const int32_t i = at.column;
+            const tb_motion axis = axes[at.dof];
+            at = column_above(chains, at);
             const tb_vec3 v = tb_motion_at(axis, r);
             values[i] = side * tb_v3_dot(normal, v);
             if (k->linear == 3) {
@@ -321,13 +340,15 @@ TB_STATIC free_motion free_motion_of(const tb_world *w, const tb_chains *chains,
         }
         x = (double)u[0], y = (double)u[1], z = (double)u[2];
     }
-    for (int32_t i = tree->single_free ? -1 : chains->heads[s]; i >= 0; i = chains->parents[i]) {
-        if (chains->sides[i] == 0) break; /* from here up both sides move alike */
-        const tb_motion *axis = &w->dynamics.axes[chains->dofs[i]];
-        const double u = (double)w->u_free[chains->dofs[i]];
-        spin_x += u * (double)axis->angular.x, x += u * (double)axis->linear.x;
-        spin_y += u * (double)axis->angular.y, y += u * (double)axis->linear.y;
-        spin_z += u * (double)axis->angular.z, z += u * (double)axis->linear.z;
+    chain_column at = {-1, -1, 0, 0};
+    if (!tree->single_free) at = column_at(chains, chains->heads[s]);
+    while (at.side != 0) { /* from 0 up both sides move alike */
+        const tb_motion axis = w->dynamics.axes[at.dof];
+        const double u = (double)w->u_free[at.dof];
+        at = column_above(chains, at);
+        spin_x += u * (double)axis.angular.x, x += u * (double)axis.linear.x;
+        spin_y += u * (double)axis.angular.y, y += u * (double)axis.linear.y;
+        spin_z += u * (double)axis.angular.z, z += u * (double)axis.linear.z;
     }
 
     /* from the tree's reference to the point */

@@ -13,26 +13,28 @@ typedef struct detection {
     bool *tight;            /* colliding shapes: the box is as small as it can be; NULL: all are */
 } detection;
 
-TB_STATIC void pose_shape(detection *d, int32_t s)
-{
-    const tb_model *m = d->world->model;
-    const tb_model_shape *shape = &m->shapes[s];
-    d->shapes[s] = tb_shape_at(m, shape, &d->world->dynamics.poses[shape->body]);
-}
+/* Where a shape is, and how fast: the velocity of its body at the body's origin, taken ahead over the step by the
+ * free motion: a body that is just let go has no speed yet, but will have g dt. */
+typedef struct shape_motion {
+    tb_posed_shape posed;
+    tb_vec3 velocity;
+    tb_real spin;
+} shape_motion;
 
-/* Velocity of the shape's body at its origin, taken ahead over the step by the free motion: a body
- * that is just let go has no speed yet, but will have g dt. */
-TB_STATIC void shape_velocity(detection *d, int32_t s)
+TB_STATIC shape_motion motion_of_shape(const tb_world *w, int32_t s)
 {
-    const tb_world *w = d->world;
-    const tb_model_shape *shape = &w->model->shapes[s];
-    const tb_model_body *body = &w->model->bodies[shape->body];
-    const tb_motion *v = &w->dynamics.velocities[shape->body];
-    d->velocity[s] = v->linear;
-    if (body->tree >= 0)
-        d->velocity[s] = tb_motion_at(*v, tb_v3_sub(w->dynamics.poses[shape->body].position,
-                                                    w->dynamics.references[body->tree]));
-    d->spin[s] = tb_shape_spin(shape, v->angular);
+    const tb_model *m = w->model;
+    const tb_model_shape *shape = &m->shapes[s];
+    const int32_t body = shape->body, tree = m->bodies[body].tree;
+    const tb_motion v = w->dynamics.velocities[body];
+    shape_motion own;
+    own.velocity = v.linear;
+    if (tree >= 0)
+        own.velocity = tb_motion_at(
+            v, tb_v3_sub(w->dynamics.poses[body].position, w->dynamics.references[tree]));
+    own.spin = tb_shape_spin(shape, v.angular);
+    own.posed = tb_shape_at(m, shape, &w->dynamics.poses[body]);
+    return own;
 }
 
 TB_STATIC tb_real look_ahead(const tb_world *w)
@@ -127,33 +129,73 @@ TB_STATIC bool take_shapes(detection *d)
 {
     const tb_world *w = d->world;
     const int32_t shapes = w->model->number_of_shapes;
-    d->shapes = TB_ARENA_ARRAY(w->arena, tb_posed_shape, shapes);
-    d->velocity = TB_ARENA_ARRAY(w->arena, tb_vec3, shapes);
-    d->spin = TB_ARENA_ARRAY(w->arena, tb_real, shapes);
-    d->boxes = TB_ARENA_ARRAY(w->arena, tb_box, w->model->number_of_colliding_shapes);
+    tb_arena_pieces pieces = tb_arena_begin(w->arena);
+    d->shapes = TB_ARENA_PIECE(&pieces, tb_posed_shape, shapes);
+    d->velocity = TB_ARENA_PIECE(&pieces, tb_vec3, shapes);
+    d->spin = TB_ARENA_PIECE(&pieces, tb_real, shapes);
+    d->boxes = TB_ARENA_PIECE(&pieces, tb_box, w->model->number_of_colliding_shapes);
+    tb_arena_end(&pieces);
     return d->shapes && d->velocity && d->spin && d->boxes;
 }
 
-/* Where all shapes are, and their boxes. */
+/* Where all shapes are, and their boxes; on a card without those that are climbed. */
 TB_STATIC void place_shapes(detection *d)
 {
     const tb_model *m = d->world->model;
     TB_EACH (i, m->number_of_colliding_shapes) {
         const int32_t s = m->colliding_shapes[i];
-        pose_shape(d, s);
-        shape_velocity(d, s);
         const tb_posed_shape *shape = &d->shapes[s];
+        const shape_motion own = motion_of_shape(d->world, s);
+        d->shapes[s] = own.posed;
+        d->velocity[s] = own.velocity;
+        d->spin[s] = own.spin;
+#ifdef TB_DEVICE
+        if (tb_shape_is_climbed(shape)) continue;
+#endif
         d->boxes[i] = swept_box(
             d, s, d->tight ? tb_shape_loose_box(shape, &d->tight[i]) : tb_shape_box(shape));
     }
     tb_team_sync();
 }
 
+#ifdef TB_DEVICE
+/* The n-th bit that is set. */
+TB_STATIC int32_t place_of_bit(uint32_t bits, int32_t n)
+{
+    for (; n > 0; n--) bits &= bits - 1;
+    return tb_count_bits((bits & (0 - bits)) - 1);
+}
+
+/* The boxes of hulls that are climbed, a bound a lane: one lane would climb six times, and the others wait. */
+TB_CALLED void place_climbed(const detection *d)
+{
+    enum { BOUNDS = 6 };
+    const tb_model *m = d->world->model;
+    const int32_t count = m->number_of_colliding_shapes, *shapes = m->colliding_shapes;
+    for (int32_t base = 0; base < count; base += tb_team_lanes()) {
+        const int32_t i = base + tb_team_lane();
+        const bool own = i < count && tb_shape_is_climbed(&d->shapes[shapes[i]]);
+        const uint32_t climbed = tb_team_ballot(own);
+        TB_EACH (k, BOUNDS * tb_count_bits(climbed)) {
+            const int32_t at = base + place_of_bit(climbed, k / BOUNDS);
+            tb_real *bounds = (tb_real *)&d->boxes[at];
+            bounds[k % BOUNDS] = tb_hull_bound(&d->shapes[shapes[at]], k % BOUNDS);
+        }
+        tb_team_sync();
+        if (own) d->boxes[i] = swept_box(d, shapes[i], d->boxes[i]);
+    }
+    tb_team_sync();
+}
+#endif
+
 /* Both. False if memory is refused. */
 TB_STATIC bool pose_shapes(detection *d)
 {
     if (!take_shapes(d)) return false;
     place_shapes(d);
+#ifdef TB_DEVICE
+    place_climbed(d);
+#endif
     return true;
 }
 

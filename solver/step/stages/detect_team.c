@@ -13,11 +13,11 @@
 typedef struct tb_near {
     int32_t a, b;       /* model shapes */
     int32_t count;      /* points; without those of pairs that cannot move */
-    int32_t contact;    /* number of its first one; before, 1: the pair waits for its next stage */
-    int32_t row, value; /* of its first contact, from the first of all contacts */
+    int32_t contact;    /* number of its first one */
+    int32_t row, value; /* of its first contact, from the first of all; row also list_waiting's */
     int32_t rows;       /* of a contact */
     int32_t chains;     /* in the list of unions; before, -1 - p: that of pair p */
-    int32_t leaves[2];
+    int32_t leaves[2];  /* before: places of the shapes in the list of those that collide */
     tb_contact_point *points;
 } tb_near;
 
@@ -27,44 +27,74 @@ typedef struct tb_union {
     int32_t leaves[2];
 } tb_union;
 
-/* A row that waits to be whitened. */
-typedef struct tb_waiting_row {
-    int32_t chains, value; /* the union; first number, from that of all contacts */
-} tb_waiting_row;
-
 typedef struct tb_near_list {
     tb_near *pairs;
     tb_union *unions;
     int32_t number_of_pairs, number_of_unions, number_of_contacts;
     int32_t number_of_rows, number_of_values; /* of all contacts */
     int32_t *pair_of;                         /* contacts */
-    tb_waiting_row *waiting; /* rows, where they are whitened one by one; else NULL */
 } tb_near_list;
 
 /* ---- pairs ---- */
 
 /* Bits of the shapes behind `a` in the list that its box meets and that may touch it, 32 of them
- * from `first` on. */
+ * from `first` on. All boxes first, whose reads do not wait for each other; few of them meet. */
 TB_STATIC uint32_t near_bits(const detection *d, int32_t a, int32_t first)
 {
     const tb_model *m = d->world->model;
     const int32_t shape = m->colliding_shapes[a], root = m->filters[shape].root;
+    const int32_t count = m->number_of_colliding_shapes - first;
     const tb_box box = d->boxes[a];
-    uint32_t bits = 0;
-    for (int32_t k = 0; k < 32 && first + k < m->number_of_colliding_shapes; k++) {
-        const int32_t b = first + k, other = m->colliding_shapes[b];
-        if (b <= a || m->filters[other].root == root) continue;
-        if (tb_box_overlap_likely(&box, &d->boxes[b]) && tb_model_shapes_collide(m, shape, other))
-            bits |= 1u << k;
+    uint32_t met = 0, bits = 0;
+    TB_UNROLLED
+    for (int32_t k = a < first ? 0 : a + 1 - first; k < 32 && k < count; k++)
+        met |= (tb_box_overlap_likely(&box, &d->boxes[first + k]) ? UINT32_C(1) : 0) << k;
+    for (; met; met &= met - 1) {
+        const uint32_t bit = met & (0 - met);
+        const int32_t other = m->colliding_shapes[first + tb_count_bits(bit - 1)];
+        if (m->filters[other].root != root && tb_model_shapes_collide(m, shape, other)) bits |= bit;
     }
     return bits;
 }
 
-TB_STATIC int32_t count_bits(uint32_t bits)
+/* Whether a shape's box is farther above a plane than contacts of both are wanted. */
+TB_STATIC bool is_far_above(const detection *d, const tb_near *pair)
 {
-    int32_t count = 0;
-    for (; bits; bits &= bits - 1) count++;
-    return count;
+    const bool first = d->shapes[pair->a].type == TB_SHAPE_PLANE;
+    const tb_posed_shape *plane = &d->shapes[first ? pair->a : pair->b];
+    if (plane->type != TB_SHAPE_PLANE) return false;
+    const tb_box box = d->boxes[pair->leaves[first ? 1 : 0]];
+    const tb_vec3 normal = tb_m33_column(&plane->pose.rotation, 2);
+    const tb_vec3 lowest =
+        tb_v3(normal.x > 0 ? box.lower.x : box.upper.x, normal.y > 0 ? box.lower.y : box.upper.y,
+              normal.z > 0 ? box.lower.z : box.upper.z);
+    return tb_v3_dot(normal, tb_v3_sub(lowest, plane->pose.position)) >
+           pair_margin(d, pair->a, pair->b);
+}
+
+/* Leaves out pairs of a plane, whose box every shape meets, with shapes that are far above it; the others move up in
+ * the list. */
+TB_STATIC void leave_out_far(const detection *d, tb_near_list *list)
+{
+    const uint32_t lower = (UINT32_C(1) << tb_team_lane()) - 1;
+    int32_t kept = 0;
+    for (int32_t base = 0; base < list->number_of_pairs; base += tb_team_lanes()) {
+        const int32_t p = base + tb_team_lane();
+        const bool keeps = p < list->number_of_pairs && !is_far_above(d, &list->pairs[p]);
+        const uint32_t lanes = tb_team_ballot(keeps);
+        const int32_t at = kept + tb_count_bits(lanes & lower);
+        const tb_near *from = &list->pairs[p];
+        tb_near own = {.count = 0};
+        if (keeps) {
+            own.a = from->a, own.b = from->b;
+            own.leaves[0] = from->leaves[0], own.leaves[1] = from->leaves[1];
+        }
+        tb_team_sync();
+        if (keeps && at != p) list->pairs[at] = own;
+        kept += tb_count_bits(lanes);
+    }
+    list->number_of_pairs = kept;
+    tb_team_sync();
 }
 
 /* All pairs, in order. DIVERGED where boxes have left the range of numbers. */
@@ -81,7 +111,7 @@ TB_CALLED tb_status find_pairs(const detection *d, tb_near_list *list)
         const int32_t a = i / words, first = i % words * 32;
         valid = valid && tb_box_valid(&d->boxes[a]);
         bits[i] = near_bits(d, a, first);
-        own += count_bits(bits[i]);
+        own += tb_count_bits(bits[i]);
     }
     if (tb_team_any(!valid)) return TB_DIVERGED;
     tb_team_before(own, &list->number_of_pairs);
@@ -93,16 +123,19 @@ TB_CALLED tb_status find_pairs(const detection *d, tb_near_list *list)
         const int32_t i = base + tb_team_lane();
         uint32_t rest = i < shapes * words ? bits[i] : 0;
         int32_t total;
-        int32_t at = found + tb_team_before(count_bits(rest), &total);
+        int32_t at = found + tb_team_before(tb_count_bits(rest), &total);
         for (; rest; rest &= rest - 1) {
             tb_near *pair = &list->pairs[at++];
-            pair->a = m->colliding_shapes[i / words];
-            pair->b = m->colliding_shapes[i % words * 32 + count_bits((rest & (0 - rest)) - 1)];
+            pair->leaves[0] = i / words;
+            pair->leaves[1] = i % words * 32 + tb_count_bits((rest & (0 - rest)) - 1);
+            pair->a = m->colliding_shapes[pair->leaves[0]];
+            pair->b = m->colliding_shapes[pair->leaves[1]];
             pair->count = 0;
         }
         found += total;
     }
     tb_team_sync();
+    leave_out_far(d, list);
     return TB_OK;
 }
 
@@ -165,27 +198,21 @@ TB_STATIC void collide_convex(const detection *d, tb_near *pair, uint32_t *flags
                                           room, search_of(pair));
 }
 
-/* The n-th pair that waits for its next stage, NULL: there are fewer. Looked for apart from the stage itself,
- * so that the lanes of a warp, each with another pair, begin it together. */
-TB_STATIC tb_near *waiting_pair(const tb_near_list *list, int32_t n)
+/* Lists the pairs that wait, in order, in the pairs' `row`, and counts them. */
+TB_STATIC int32_t list_waiting(const tb_near_list *list)
 {
-    for (int32_t p = 0; p < list->number_of_pairs; p++)
-        if (list->pairs[p].contact && n-- == 0) return &list->pairs[p];
-    return NULL;
-}
-
-/* Marks the pairs that wait, and counts them. */
-TB_STATIC int32_t count_waiting(const tb_near_list *list)
-{
-    int32_t own = 0, all;
-    TB_EACH (p, list->number_of_pairs) {
-        tb_near *pair = &list->pairs[p];
-        pair->contact = pair->count == TB_COLLIDE_WAITS;
-        own += pair->contact;
-    }
-    tb_team_before(own, &all);
+    int32_t found = 0;
     tb_team_sync();
-    return all;
+    for (int32_t base = 0; base < list->number_of_pairs; base += tb_team_lanes()) {
+        const int32_t p = base + tb_team_lane();
+        const bool own = p < list->number_of_pairs && list->pairs[p].count == TB_COLLIDE_WAITS;
+        int32_t total;
+        const int32_t at = found + tb_team_before(own, &total);
+        if (own) list->pairs[at].row = p;
+        found += total;
+    }
+    tb_team_sync();
+    return found;
 }
 
 /* The next stage of all pairs that wait, `waiting` of them, as many at a time as there are rooms (NULL: as
@@ -195,11 +222,11 @@ TB_STATIC int32_t collide_waiting(const detection *d, const tb_near_list *list, 
 {
     const int32_t lane = tb_team_lane();
     for (int32_t first = 0; first < waiting; first += rooms) {
-        tb_near *pair = lane < rooms ? waiting_pair(list, first + lane) : NULL;
-        if (pair) collide_convex(d, pair, flags, room ? &room[lane] : NULL);
+        if (lane < rooms && first + lane < waiting)
+            collide_convex(d, &list->pairs[list->pairs[first + lane].row], flags,
+                           room ? &room[lane] : NULL);
     }
-    tb_team_sync();
-    return count_waiting(list);
+    return list_waiting(list);
 }
 
 #ifdef TB_UNIT_WARP
@@ -252,7 +279,7 @@ TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
     }
     tb_status status = TB_OK;
     tb_team_before(own_meshes, &meshes);
-    int32_t waiting = count_waiting(list);
+    int32_t waiting = list_waiting(list);
     if (waiting > 0) waiting = collide_waiting(d, list, waiting, NULL, tb_team_lanes(), &flags);
 #ifdef TB_UNIT_WARP
     status = collide_others(list, waiting, meshes);
@@ -305,13 +332,15 @@ TB_CALLED tb_status merge_pairs(tb_world *w, tb_near_list *list)
 /* The first pair with points on the same chains as this one, perhaps itself. */
 TB_STATIC int32_t first_alike(const tb_near_list *list, int32_t p)
 {
-    const int32_t *leaves = list->pairs[p].leaves;
-    for (int32_t i = 0; i < p; i++) {
+    const int32_t a = list->pairs[p].leaves[0], b = list->pairs[p].leaves[1];
+    int32_t first = p;
+    TB_UNROLLED
+    for (int32_t i = p - 1; i >= 0; i--) {
         const tb_near *pair = &list->pairs[i];
-        if (pair->count > 0 && pair->leaves[0] == leaves[0] && pair->leaves[1] == leaves[1])
-            return i;
+        const int32_t unlike = (pair->leaves[0] ^ a) | (pair->leaves[1] ^ b);
+        first = (pair->count > 0) & (unlike == 0) ? i : first;
     }
-    return p;
+    return first;
 }
 
 /* Every pair with points gets a union of chains, of which only the leaves are known yet. */
@@ -425,15 +454,6 @@ TB_STATIC tb_status make_room(tb_world *w, const tb_near_list *list)
                : TB_RESOURCE_EXHAUSTED;
 }
 
-/* Whether the lanes whiten sooner if each takes a row, and not a contact. */
-TB_STATIC bool rows_wait(const tb_near_list *list)
-{
-    const int32_t lanes = tb_team_lanes();
-    const int32_t contacts = (list->number_of_contacts + lanes - 1) / lanes;
-    const int32_t rows = (list->number_of_rows + lanes - 1) / lanes;
-    return rows < contacts * TB_CONTACT_COULOMB;
-}
-
 /* Numbers contacts by pair, and finds the chains of each pair's contacts. */
 TB_CALLED tb_status number_contacts(tb_world *w, tb_near_list *list)
 {
@@ -458,10 +478,6 @@ TB_CALLED tb_status number_contacts(tb_world *w, tb_near_list *list)
 
     list->pair_of = TB_ARENA_ARRAY(w->arena, int32_t, list->number_of_contacts);
     if (!list->pair_of) return TB_RESOURCE_EXHAUSTED;
-    if (rows_wait(list)) {
-        list->waiting = TB_ARENA_ARRAY(w->arena, tb_waiting_row, list->number_of_rows);
-        if (!list->waiting) return TB_RESOURCE_EXHAUSTED;
-    }
     TB_EACH (p, list->number_of_pairs) {
         const tb_near *pair = &list->pairs[p];
         for (int32_t k = 0; k < pair->count; k++) list->pair_of[pair->contact + k] = p;
@@ -501,9 +517,9 @@ TB_STATIC const tb_contact_record *last_record(const tb_state *state, const tb_w
     return find_record(state, c, &from);
 }
 
-/* Numbers of a contact's rows that a lane keeps in its own memory while it works: lanes in step
- * access these together, while those in the arena are scattered. */
-enum { OWN_NUMBERS = 48 };
+/* Numbers of a contact's rows that a lane keeps in its own memory while it works: those in the arena are
+ * scattered. */
+enum { OWN_NUMBERS = TB_LANE_NUMBERS };
 
 /* A contact of the list, seen from the lane that takes it. */
 typedef struct tb_taken {
@@ -546,9 +562,8 @@ TB_STATIC tb_real take_contact(const tb_world *w, const tb_near_list *list, int3
 }
 
 /* Block, rows and record of contact `i` with these numbers. */
-TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, const tb_taken *t,
-                             const tb_motion *given, tb_real before, int32_t i, int32_t number,
-                             int32_t row)
+TB_STATIC void write_contact(const tb_world *w, const tb_taken *t, const tb_motion *given,
+                             tb_real before, int32_t i, int32_t number, int32_t row)
 {
     tb_block *block = &w->blocks[w->first_contact_block + number];
     const contact_past past = past_of(last_record(w->state, &t->contact, i));
@@ -561,11 +576,7 @@ TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, const 
                                 .value = t->home - w->values};
     finish_contact(w, t->chains, &t->contact, &t->k, &t->timing, given, before, t->values, row,
                    &past, block, &w->records[number]);
-    const int32_t value = (int32_t)(t->home - w->values - w->number_of_values);
-    if (!list->waiting) tb_block_whiten(w, t->chains, t->k.rows, t->values);
-    for (int32_t n = 0; list->waiting && n < t->k.rows; n++)
-        list->waiting[row - w->contact_rows + n] =
-            TB_VALUE(tb_waiting_row){t->pair->chains, value + n * t->chains->width};
+    tb_block_whiten(w, t->chains, t->k.rows, t->values);
     if (t->values != t->home) tb_lane_copy(t->home, t->values, (size_t)t->count * sizeof(tb_real));
 }
 
@@ -576,7 +587,7 @@ TB_STATIC void write_in(const tb_world *w, const tb_near_list *list, int32_t i, 
     tb_motion given;
     const tb_real before = take_contact(w, list, i, own, &t, &given);
     const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
-    write_contact(w, list, &t, &given, before, i, i, w->contact_rows + row);
+    write_contact(w, &t, &given, before, i, i, w->contact_rows + row);
 }
 
 /* Two functions, so that the compiler knows which memory the numbers are in. */
@@ -587,7 +598,7 @@ TB_CALLED void write_at_home(const tb_world *w, const tb_near_list *list, int32_
 
 TB_CALLED void write_at_once(const tb_world *w, const tb_near_list *list, int32_t i)
 {
-    TB_ALIGNED(16) tb_real own[OWN_NUMBERS];
+    TB_LANE_ARRAY(own);
     write_in(w, list, i, own);
 }
 
@@ -610,10 +621,10 @@ TB_CALLED void write_some(const tb_world *w, const tb_near_list *list, int32_t *
                           int32_t *rows)
 {
     int32_t number = 0, row = 0;
+    TB_LANE_ARRAY(own);
     for (int32_t base = 0; base < list->number_of_contacts; base += tb_team_lanes()) {
         const int32_t i = base + tb_team_lane();
         tb_taken t;
-        TB_ALIGNED(16) tb_real own[OWN_NUMBERS];
         tb_motion given;
         tb_real before = 0;
         bool counts = false;
@@ -624,7 +635,7 @@ TB_CALLED void write_some(const tb_world *w, const tb_near_list *list, int32_t *
         int32_t more_contacts, more_rows;
         const int32_t at = number + tb_team_before(counts, &more_contacts);
         const int32_t first = row + tb_team_before(counts ? t.k.rows : 0, &more_rows);
-        if (counts) write_contact(w, list, &t, &given, before, i, at, w->contact_rows + first);
+        if (counts) write_contact(w, &t, &given, before, i, at, w->contact_rows + first);
         number += more_contacts;
         row += more_rows;
     }
@@ -640,13 +651,9 @@ TB_STATIC void write_contacts(tb_world *w, const tb_near_list *list)
     else
         write_some(w, list, &contacts, &rows);
     tb_team_sync();
-    TB_EACH (r, list->waiting ? rows : 0) {
-        const tb_waiting_row *row = &list->waiting[r];
-        tb_block_whiten_row(w, &list->unions[row->chains].chains,
-                            w->values + w->number_of_values + row->value);
-    }
     tb_real deepest = 0;
-    for (int32_t i = 0; i < contacts; i++) deepest = tb_max(deepest, TB_R(-w->records[i].gap));
+    TB_EACH (i, contacts) deepest = tb_max(deepest, TB_R(-w->records[i].gap));
+    deepest = TB_R(tb_team_largest((double)deepest));
     tb_team_sync(); /* all are done with the places */
     if (TB_LEADER) {
         w->number_of_contacts = contacts;
