@@ -21,7 +21,7 @@ typedef struct shape_motion {
     tb_real spin;
 } shape_motion;
 
-TB_STATIC shape_motion motion_of_shape(const tb_world *w, int32_t s)
+TB_STATIC shape_motion look_at_shape(const tb_world *w, int32_t s)
 {
     const tb_model *m = w->model;
     const tb_model_shape *shape = &m->shapes[s];
@@ -145,7 +145,7 @@ TB_STATIC void place_shapes(detection *d)
     TB_EACH (i, m->number_of_colliding_shapes) {
         const int32_t s = m->colliding_shapes[i];
         const tb_posed_shape *shape = &d->shapes[s];
-        const shape_motion own = motion_of_shape(d->world, s);
+        const shape_motion own = look_at_shape(d->world, s);
         d->shapes[s] = own.posed;
         d->velocity[s] = own.velocity;
         d->spin[s] = own.spin;
