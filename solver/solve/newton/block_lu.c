@@ -3,6 +3,9 @@
 
 #include "base/team.h"
 #include "solve/sweep/simd_pair.h"
+#ifndef TB_DEVICE
+#include "solve/newton/block_product.h"
+#endif
 
 #include <string.h>
 
@@ -120,6 +123,7 @@ TB_STATIC tb_real less_product(tb_real from, const tb_real *row, const tb_real *
     return from;
 }
 
+#ifdef TB_DEVICE
 /* Up to two rows and two pairs of columns of c -= a b, kept in registers: c - the products of four rows
  * of b at a time, then of one. */
 TB_FN void subtract_tile(tb_real *c, const tb_real *a, const tb_real *b, int32_t k, int32_t n,
@@ -194,6 +198,14 @@ TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const 
                 to[r * n + j] = less_product(to[r * n + j], left + r * k, b + j, k, n);
     }
 }
+
+#else
+TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const tb_real *b,
+                                int32_t m, int32_t k, int32_t n)
+{
+    tb_subtract_product(c, a, b, m, k, n);
+}
+#endif
 
 /* The same of one row, the last rows of b first. */
 TB_STATIC void subtract_backward(tb_real *TB_RESTRICT to, const tb_real *left, const tb_real *b,
