@@ -14,6 +14,9 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
+ * Where most of many contacts have no friction, sweeps go along conjugate directions on a processor: Newton
+ * never begins there, and comes after one long run of sweeps instead of runs of doubling length.
+ *
  * "Path": ten sweeps, then Newton along falling weights (newton_path.c), in a world of up to 64 dofs
  * after steps that failed. "Sets" in names are the statuses of all blocks. Where the
  * history knows Newton's cost, Newton may follow the first run of sweeps (newton_is_nearer).
@@ -38,6 +41,7 @@
 #include "contact/judge.h"
 #include "solve/islands.h"
 #include "solve/newton/newton_internal.h"
+#include "solve/sweep/conjugate.h"
 
 #include <string.h>
 
@@ -55,6 +59,7 @@ enum {
     RESERVED_PART = 4,            /* one in this many is reserved for Newton from the start */
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
     RESTART_PART = 2,             /* one in this many of those is for Newton from many starts */
+    CONJUGATE_SWEEPS = 1000,      /* along conjugate directions, before Newton */
     PATH_ITERATIONS = 48,         /* of Newton's after steps from statuses that failed */
     LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
 };
@@ -99,6 +104,7 @@ typedef struct tb_choice {
     bool start_rejected; /* the start was judged and rejected */
     bool apart;          /* as of tb_warm_start */
     bool follows_path;   /* Newton begins along falling weights */
+    bool conjugates;     /* sweeps go along conjugate directions */
     tb_solve_work work;
 } tb_choice;
 
@@ -397,6 +403,10 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
 {
     tb_status status = auto_run(choice, TB_RUN_SOR, warm, FIRST_RUN_SWEEPS, ended);
     if (status != TB_OK || *ended) return status;
+    if (choice->conjugates) {
+        status = auto_run(choice, TB_RUN_SOR, NULL, CONJUGATE_SWEEPS, ended);
+        return status != TB_OK || *ended ? status : auto_price(choice);
+    }
     bool many = newton_is_nearer(choice);
     const bool exact = sets_are_exact(choice);
     if (exact) {
@@ -471,7 +481,7 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     int32_t share = (int32_t)(NEWTON_SHARE * most);
     if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
     const bool has_sets = tb_newton_has_sets(choice->problem, choice->options, warm);
-    if (newton_is_cheapest(choice->history, has_sets)) {
+    if (!choice->conjugates && newton_is_cheapest(choice->history, has_sets)) {
         status = auto_run(choice, TB_RUN_NEWTON, warm, share, &ended);
         if (status == TB_OK) learn_of_newton(choice, TB_RUN_NEWTON);
         if (status != TB_OK || ended || choice->solution->at_rounding) return status;
@@ -565,6 +575,7 @@ TB_CALLED tb_status auto_solve(const tb_problem *problem, const tb_solve_options
                         .limit = options->maximum_iterations,
                         .apart = warm->apart,
                         .follows_path = !warm->apart && tb_newton_has_path(problem)};
+    choice.conjugates = tb_conjugate_suits(problem, options, CONJUGATE_SWEEPS);
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);
