@@ -227,6 +227,40 @@ START_TEST(few_rows_and_many_are_recovered_alike)
 }
 END_TEST
 
+/* A body on three boxes of unlike depths. Its rows outnumber its own six dofs, so that they are recovered by
+ * the system of the dofs; beside four bodies that touch nothing they are fewer than the dofs, and are
+ * recovered by their own system. The body moves alike. */
+START_TEST(rows_and_dofs_recover_alike)
+{
+    enum { STEPS = 20, NUMBERS = 7 };
+    static char text[4096];
+    double pose[2][STEPS][NUMBERS];
+    for (int k = 0; k < 2; k++) {
+        int length =
+            snprintf(text, sizeof text, "%s",
+                     "<mujoco><option timestep='.001'/><worldbody><geom type='plane' size='9 9 1'/>"
+                     "<body pos='0 0 .1'><freejoint/>"
+                     "<geom type='box' size='.1 .1 .1' pos='-.3 0 -.004'/>"
+                     "<geom type='box' size='.1 .2 .1' pos='.3 .1 -.006'/>"
+                     "<geom type='box' size='.2 .1 .1' pos='0 .4 -.005' mass='3'/></body>");
+        for (int i = 0; k > 0 && i < 4; i++)
+            length += snprintf(text + length, sizeof text - (size_t)length,
+                               "<body pos='%d 3 5'><freejoint/><geom size='.1'/></body>", i);
+        snprintf(text + length, sizeof text - (size_t)length, "</worldbody></mujoco>");
+        run r = begin(text, TB_SCHEME_STEWART_TRINKLE);
+        for (int step = 0; step < STEPS; step++) {
+            go(&r, 1);
+            for (int i = 0; i < NUMBERS; i++) pose[k][step][i] = tb_state_q(r.state)[i];
+        }
+        ck_assert_int_eq(r.sum.contacts, 12);
+        end(&r);
+    }
+    ck_assert_msg(pose[0][STEPS - 1][2] > .103, "rises to %g", pose[0][STEPS - 1][2]);
+    for (int step = 0; step < STEPS; step++)
+        for (int i = 0; i < NUMBERS; i++) TEST_NEAR(pose[1][step][i], pose[0][step][i], 1e-9);
+}
+END_TEST
+
 /* A hand on a weld that a mocap body draws, with parts that are fixed to it, over a shelf that is
  * fixed to the world: loops are closed, the finger's limit and the overlap recovered. A step's
  * energy is that of the state which it leaves, computed from nothing but the state. */
@@ -511,5 +545,6 @@ TEST_MAIN(a_tower_holds_a_box_that_comes_out_of_it,
           gaps_that_contradict_each_other_leave_it_in_the_middle,
           a_limit_that_a_weld_violates_is_named,
           a_loop_that_misses_by_nanometers_costs_no_iterations, a_loop_out_of_reach_is_named,
-          few_rows_and_many_are_recovered_alike, poses_at_the_end_of_a_step_are_those_of_its_state,
+          few_rows_and_many_are_recovered_alike, rows_and_dofs_recover_alike,
+          poses_at_the_end_of_a_step_are_those_of_its_state,
           the_certificate_tells_where_energy_comes_from)
