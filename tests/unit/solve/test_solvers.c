@@ -492,6 +492,28 @@ START_TEST(a_problem_without_contacts_is_solved)
 }
 END_TEST
 
+/* Sweeps that steps from the statuses had to end: the history learns what both cost, so that the next solve
+ * can begin with the steps. */
+START_TEST(auto_learns_the_cost_of_sweeps_that_steps_from_statuses_ended)
+{
+    enum { CONTACTS = 60 };
+    const tb_solve_options options = made_options("auto", 1e-6);
+    int32_t cases = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        made_random(&made, seed, CONTACTS, 10, 1.2, 1);
+        tb_solve_history history = {0};
+        made_solve_warm(&made.problem, &options, (tb_warm_start){.history = &history}, &one);
+        const tb_solution *solution = &one.solution;
+        TEST_STATUS(solution->status, TB_OK, NULL);
+        const int32_t sweeps = solution->iterations - solution->work.linear_solves;
+        if (solution->work.linear_solves == 0 || sweeps != 30) continue;
+        ck_assert_msg(history.sweeps > sweeps, "%g after %d", history.sweeps, sweeps);
+        cases++;
+    }
+    ck_assert_int_gt(cases, 0);
+}
+END_TEST
+
 TEST_MAIN(a_sphere_sticks_slides_and_lifts_off, storage_forms_agree_to_rounding,
           storage_forms_agree_from_a_warm_start, random_problems_are_solved_whatever_the_options,
           problems_of_every_scale_are_solved, a_matrix_that_is_not_symmetric_is_used_as_given,
@@ -504,4 +526,5 @@ TEST_MAIN(a_sphere_sticks_slides_and_lifts_off, storage_forms_agree_to_rounding,
           a_warm_start_that_is_not_finite_or_outside_its_sets_is_mended,
           the_same_problem_gives_the_same_bytes, coloured_agrees_with_sor_on_any_number_of_threads,
           colourings_agree_on_any_number_of_threads, whitened_velocity_comes_back,
-          bad_options_are_refused, a_problem_without_contacts_is_solved)
+          bad_options_are_refused, a_problem_without_contacts_is_solved,
+          auto_learns_the_cost_of_sweeps_that_steps_from_statuses_ended)
