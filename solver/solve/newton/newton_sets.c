@@ -84,17 +84,14 @@ TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
     return tb_hypot2(xi[1], block->rows > 2 ? xi[2] : 0);
 }
 
-/* Whether a block that slips would slip the other way next. Between the two it sticks: under a weak pull
- * any velocity moves its projection from one side of friction's set to the other, and statuses that
- * leave out the stick alternate for ever. */
+/* Whether dry friction at one of its bounds would jump to the other one next. Between the two it sticks:
+ * under a weak pull any velocity moves its projection from bound to bound, and statuses that leave out
+ * the stick alternate for ever. */
 TB_STATIC bool slip_turns(const tb_block *block, const tb_real *z, const tb_real *lambda)
 {
-    if (block->law == TB_LAW_BOX) {
-        const bool low = lambda[0] - block->lower < block->upper - lambda[0];
-        return low ? z[0] >= block->upper : z[0] <= block->lower;
-    }
-    if (!tb_law_has_friction(block->law) || !(z[0] > 0)) return false;
-    return z[1] * lambda[1] + (block->rows > 2 ? z[2] * lambda[2] : 0) < 0;
+    if (block->law != TB_LAW_BOX) return false;
+    const bool low = lambda[0] - block->lower < block->upper - lambda[0];
+    return low ? z[0] >= block->upper : z[0] <= block->lower;
 }
 
 TB_EXTERN bool tb_newton_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)

@@ -11,6 +11,7 @@ TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *mode
     tb_dynamics *d = dynamics;
     const int32_t bodies = model->number_of_bodies, dofs = model->number_of_dofs;
     *d = TB_VALUE(tb_dynamics){.model = model, .mass_row = model->chain_start};
+    tb_team_sync(); /* no lane clears what another one has taken */
 
     tb_arena_pieces pieces = tb_arena_begin(arena);
     d->poses = TB_ARENA_PIECE(&pieces, tb_pose, bodies);
