@@ -1,5 +1,5 @@
 /* Gauss-Seidel sweeps of a wide world by a warp: a lane holds a dof of s = Y' lambda, and lanes sum the
- * velocity of a row together. */
+ * velocities of an item's rows, or of four items of one row, together. */
 #ifndef TB_GPU_WIDE_SWEEP_H
 #define TB_GPU_WIDE_SWEEP_H
 
