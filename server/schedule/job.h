@@ -77,6 +77,7 @@ struct td_job {
     double step_ns;    /* its estimate before the launch: its weight in the batch */
     double backlog_ns; /* its booked backlog */
     bool moved;        /* a world of it has made a step */
+    int32_t cut;       /* steps that it did not make because nobody waits for it */
     bool finished;
     const atomic_uint *arrivals;
     unsigned arrivals_seen; /* when its slice began */

@@ -93,6 +93,7 @@ bool td_batch_add(td_batch *batch, td_job *job, double step_ns, double backlog_n
     job->backlog_ns = backlog_ns;
     job->status = TB_OK;
     job->moved = job->finished = false;
+    job->cut = 0;
     batch->list[batch->jobs++] = job;
     batch->worlds += job->worlds;
     batch->step_ns += step_ns;
@@ -123,18 +124,39 @@ static void fail_job(td_job *job, tb_status status, const tb_error *error)
     job->error.status = status;
 }
 
+/* Whether nobody waits for the only job of a batch any more. A solver asks so at every sweep, and the clock is
+ * read at few of them. */
+static bool is_unwanted(void *context)
+{
+    enum { QUESTIONS = 16 };
+    td_batch *batch = context;
+    tb_error ignored;
+    if (++batch->questions % QUESTIONS != 0) return false;
+    return td_job_wanted(batch->list[0], td_monotonic_ns(), &ignored) != TB_OK;
+}
+
+/* One world alone can end within a step: its state is that of the last whole one. Of several worlds some would
+ * be ahead of others. */
+static bool can_end_within(const td_batch *batch)
+{
+    return !batch->card && batch->worlds == 1;
+}
+
 static void launch_serial(td_batch *batch, int32_t steps)
 {
     for (int32_t i = 0; i < batch->jobs; i++) {
         td_job *job = batch->list[i];
         for (int32_t w = 0; w < job->worlds; w++) {
             if (frozen(job, w)) continue;
+            const int64_t before = tb_state_steps(job->states[w]);
             tb_certificate certificate;
             tb_error error;
             const tb_status status =
                 tb_step(batch->serial, job->states[w], steps, &certificate, &error);
-            merge(job, w, &certificate);
+            const int64_t made = tb_state_steps(job->states[w]) - before;
+            if (made > 0 || status != TB_CANCELLED) merge(job, w, &certificate);
             job->moved = true;
+            if (status == TB_CANCELLED) job->cut = steps - (int32_t)made;
             if (status != TB_DIVERGED) fail_job(job, status, &error);
         }
     }
@@ -234,13 +256,24 @@ static void note_pace(const td_batch *batch, int32_t steps, int64_t took_ns, dou
                  (double)took_ns * threads / steps, td_monotonic_ns());
 }
 
+/* Why a job ended within a step, and after how many. */
+static void tell_end(td_job *job)
+{
+    tb_error why = {0};
+    const tb_status status = td_job_wanted(job, td_monotonic_ns(), &why);
+    if (status == TB_OK) return;
+    job->status = status;
+    job->error = why;
+}
+
 /* Distributes a launch's steps, times and results over its jobs. */
 static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threads,
                    td_metrics *metrics)
 {
     for (int32_t i = 0; i < batch->jobs; i++) {
         td_job *job = batch->list[i];
-        if (job->status == TB_OK || job->moved) job->steps_done += steps;
+        const int32_t made = job->status == TB_OK || job->moved ? steps - job->cut : 0;
+        job->steps_done += made;
         const double share = job->step_ns / batch->step_ns;
         job->compute_ns += (int64_t)((double)took_ns * share);
 
@@ -255,7 +288,8 @@ static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threa
             all_frozen = job->certificates[w].status == TB_DIVERGED;
         job->finished = job->status != TB_OK || job->steps_done >= job->steps || all_frozen;
         if (job->finished) count_results(job, metrics);
-        td_metrics_add(metrics, TD_METRIC_WORLD_STEPS, (int64_t)steps * job->worlds);
+        if (job->status == TB_CANCELLED) tell_end(job);
+        td_metrics_add(metrics, TD_METRIC_WORLD_STEPS, (int64_t)made * job->worlds);
     }
 }
 
@@ -285,6 +319,10 @@ int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
     tb_step_options options = batch->list[0]->options;
     options.threads = parallel ? batch->packers : 1;
     options.solve.threads = 1;
+    if (can_end_within(batch)) {
+        options.solve.cancelled = is_unwanted;
+        options.solve.cancelled_context = batch;
+    }
     tb_status status = tb_stepper_set_options(stepper, &options, &error);
     if (status == TB_OK && parallel) status = grow_worlds(batch, batch->worlds, &error);
     if (status != TB_OK) {

@@ -97,8 +97,9 @@ typedef struct td_batch {
     int32_t packers;               /* threads that pack a card's worlds */
     int64_t slice_ns;              /* a launch's work */
     bool card;
-    td_paces *paces;   /* NULL: nothing is noted */
-    tb_state **states; /* of a parallel launch, with its results */
+    uint32_t questions; /* of the solver, whether to go on */
+    td_paces *paces;    /* NULL: nothing is noted */
+    tb_state **states;  /* of a parallel launch, with its results */
     tb_certificate *certificates;
     int64_t *expected; /* step that each state must have reached */
     int32_t worlds_capacity;

@@ -222,6 +222,54 @@ START_TEST(a_deadline_counts_before_the_queue_before_the_launch_and_between_step
 }
 END_TEST
 
+/* The solver of this job never comes to its tolerance. */
+START_TEST(a_deadline_and_a_cancelled_call_end_a_step_that_lasts)
+{
+    fixture f;
+    tb_model *model = pile_of_boxes(6, 0.5);
+    tb_state *state = world_of(model, 3);
+    test_job job;
+    set_up(&f, 1, 100);
+    test_call *call = test_call_begin(&f.server, NULL, "one");
+    const uint64_t before = tb_state_hash(state);
+    const int64_t steps = tb_state_steps(state);
+
+    for (int by_deadline = 0; by_deadline < 2; by_deadline++) {
+        prepare_steps(&job, "one", state, 3);
+        job.job.options.solve.solver = "sor";
+        job.job.options.solve.tolerance = 1e-300;
+        job.job.options.solve.maximum_iterations = 1000000000;
+        job.job.call = &call->call;
+        call->call.deadline_ns = by_deadline ? td_monotonic_ns() + 50000000 : INT64_MAX;
+        const int64_t begin = td_monotonic_ns();
+        ck_assert_int_eq(submit(&f, &job, NULL), TB_OK);
+        test_sleep(0.1);
+        ck_assert(by_deadline || !atomic_load(&job.done));
+        atomic_store(&call->call.gone, !by_deadline);
+        wait_done(&job);
+        atomic_store(&call->call.gone, false);
+        ck_assert_int_eq(job.status, by_deadline ? TB_DEADLINE_EXCEEDED : TB_CANCELLED);
+        ck_assert_int_eq(job.job.error.status, job.status);
+        ck_assert_ptr_nonnull(strstr(job.job.error.message, "after 0 of 3 steps"));
+        ck_assert_int_eq(job.job.steps_done, 0);
+        ck_assert_double_lt((double)(td_monotonic_ns() - begin), 5e9);
+        ck_assert_uint_eq(tb_state_hash(state), before);
+    }
+    ck_assert_int_eq(td_metrics_get(f.server.metrics, TD_METRIC_WORLD_STEPS), 0);
+
+    /* the next job finds the state as it was */
+    prepare_steps(&job, "one", state, 3);
+    ck_assert_int_eq(submit(&f, &job, NULL), TB_OK);
+    wait_done(&job);
+    ck_assert_int_eq(job.status, TB_OK);
+    ck_assert_int_eq(tb_state_steps(state), steps + 3);
+    tear_down(&f);
+    test_call_end(call);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+END_TEST
+
 START_TEST(a_deadline_that_the_queue_cannot_meet_is_refused_at_once)
 {
     fixture f;
@@ -408,6 +456,7 @@ TEST_MAIN(merged_results_are_those_of_each_alone, merged_energies_are_those_of_e
           other_options_are_not_merged, a_world_that_diverges_leaves_its_neighbours_alone,
           a_full_queue_refuses_at_once_and_says_when_to_come_back,
           a_deadline_counts_before_the_queue_before_the_launch_and_between_steps,
+          a_deadline_and_a_cancelled_call_end_a_step_that_lasts,
           a_deadline_that_the_queue_cannot_meet_is_refused_at_once,
           a_cancelled_call_and_a_stopped_session_end_between_steps, a_higher_priority_goes_first,
           a_client_of_one_request_does_not_wait_behind_a_flood,
