@@ -124,10 +124,12 @@ typedef struct tb_solve_options {
     tb_storage storage;
     tb_stop_test stop;
     bool warm_start;
-    bool local_solve;         /* solve contacts as 3x3 blocks where that pays, else by rows */
-    bool accelerate;          /* extrapolate over slow sweeps (Anderson; large worlds: momentum) */
-    int32_t maximum_halvings; /* largest number of halvings of omega after divergence */
-    int32_t threads;          /* 0: all processors; serial solvers ignore it */
+    bool local_solve; /* solve contacts as 3x3 blocks where that pays, else by rows */
+    /* extrapolate over slow sweeps (Anderson; large worlds: momentum; where half of 256 blocks or more
+     * have no friction, on a processor in double: conjugate directions) */
+    bool accelerate;
+    int32_t maximum_halvings;     /* largest number of halvings of omega after divergence */
+    int32_t threads;              /* 0: all processors; serial solvers ignore it */
     tb_solve_colouring colouring; /* coloured */
     int32_t colours;              /* BALANCED: at least this many; 0: the first-free number */
     /* N s, prox_serial only: a larger normal impulse restarts the solve with half the omega and
@@ -138,9 +140,9 @@ typedef struct tb_solve_options {
      * of the barriers, so that threads read velocities of other sweeps) */
     bool as_listed;
     /* the solver calls it between sweeps; true ends the solve as CANCELLED; NULL: never. On a GPU: before
-     * each launch of at most 64 steps, and about every 0.1 ms of it, but not during one step nor during
-     * small worlds' launch of 20 ms at most. After true each world ends its step, so that worlds may
-     * have taken different numbers of steps */
+     * each launch of at most 64 steps, and about every 0.1 ms of it, but not during one step nor during a
+     * launch of small worlds, which takes some 10 ms, and up to 50 in the strike of a grasp. After true
+     * each world ends its step, so that worlds may have taken different numbers of steps */
     bool (*cancelled)(void *context);
     void *cancelled_context;
 } tb_solve_options;

@@ -14,7 +14,7 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
- * Where most of many contacts have no friction, sweeps go along conjugate directions on a processor: Newton
+ * Where half of many contacts or more have no friction, sweeps go along conjugate directions on a processor: Newton
  * never begins there, and comes after one long run of sweeps instead of runs of doubling length.
  *
  * "Path": ten sweeps, then Newton along falling weights (newton_path.c), in a world of up to 64 dofs

@@ -29,8 +29,9 @@ enum {
     STEPS_OF_THE_FIRST = 32,  /* where the effort of the worlds' solves is unknown */
     STEPS_OF_A_LOOK = 128,    /* where solves are short: they may become long */
     STEPS_OF_A_LAUNCH = 512,  /* where solves are long */
-    /* Steps of all worlds of a launch in which warps keep their worlds: 20 ms at 23 million a second. With groups
-     * it bounds each group's launch, and all launches of a call whose caller is asked in between. */
+    /* Steps of all worlds of a launch in which warps keep their worlds: 20 ms at 23 million a second; hard
+     * steps take twice as long. With groups it bounds each group's launch, and all launches of a call whose
+     * caller is asked in between. */
     WORLD_STEPS_OF_A_WARP_LAUNCH = 7 << 16,
     STEPS_OF_A_WARP_GROUP =
         32, /* most steps of a group's launch, which ends with its slowest world */

@@ -15,8 +15,8 @@ TB_FN bool tb_conjugate_suits(const tb_problem *problem, const tb_solve_options 
     return false;
 }
 #else
-/* Whether so many sweeps of a problem suit the method: it is large, most blocks have no friction, and
- * the options do not ask for another way or another end of the sweeps. */
+/* Whether so many sweeps of a problem suit the method: it is large, half of its blocks or more have no
+ * friction, and the options do not ask for another way or another end of the sweeps. */
 TB_EXTERN bool tb_conjugate_suits(const tb_problem *problem, const tb_solve_options *options,
                                   int32_t sweeps);
 

@@ -274,21 +274,23 @@ TB_STATIC void warp_sweep_few(warp_solve *w, warp_own *b, const double x[3])
     w->has_delassus = true;
     tb_team_sync(); /* lanes without an item read the first one's numbers, and use none */
     TB_ROLLED
-    for (int32_t turn = 0; turn < w->burst; turn++) TB_ROLLED
-    for (int32_t t = 0; t < n; t++) {
-        const tb_real *of = matrix + (int32_t)WARP_DELASSUS * t * n + lane;
-        tb_real next[3], change[3];
-        next[0] = tb_clamp(l[0] - rate.v[0] * u[0], b->lower, b->upper);
-        next[1] = l[1] - rate.v[1] * (u[1] + rate.v[2] * (next[0] - l[0]));
-        next[2] = l[2] - rate.v[1] * (u[2] + rate.v[3] * (next[0] - l[0]));
-        warp_prox(b->lower, b->upper, b->mu, next);
-        for (int r = 0; r < 3; r++) {
-            change[r] = tb_team_take_real(next[r] - l[r], t);
-            if (tb_team_lane() == t) l[r] = next[r];
+    for (int32_t turn = 0; turn < w->burst; turn++) {
+        TB_ROLLED
+        for (int32_t t = 0; t < n; t++) {
+            const tb_real *of = matrix + (int32_t)WARP_DELASSUS * t * n + lane;
+            tb_real next[3], change[3];
+            next[0] = tb_clamp(l[0] - rate.v[0] * u[0], b->lower, b->upper);
+            next[1] = l[1] - rate.v[1] * (u[1] + rate.v[2] * (next[0] - l[0]));
+            next[2] = l[2] - rate.v[1] * (u[2] + rate.v[3] * (next[0] - l[0]));
+            warp_prox(b->lower, b->upper, b->mu, next);
+            for (int r = 0; r < 3; r++) {
+                change[r] = tb_team_take_real(next[r] - l[r], t);
+                if (tb_team_lane() == t) l[r] = next[r];
+            }
+            for (int r = 0; r < 3; r++)
+                u[r] += of[r * n] * change[0] + of[(3 + r) * n] * change[1] +
+                        of[(6 + r) * n] * change[2];
         }
-        for (int r = 0; r < 3; r++)
-            u[r] +=
-                of[r * n] * change[0] + of[(3 + r) * n] * change[1] + of[(6 + r) * n] * change[2];
     }
     if (b->is)
         for (int r = 0; r < 3; r++) item->lambda.v[r] = b->lambda[r] = l[r];
