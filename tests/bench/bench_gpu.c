@@ -15,6 +15,7 @@
  *                     fix the schedule of the steps (solver/backend/backend.h)
  *   --courses N       whole ways by courses of N steps, which hold the controls (0: a call for each row of
  *                     the scene's controls)
+ *   --asked           by a caller that may cancel and never does: its launches are shorter
  *
  * and the scene's own options, see common_worlds.h. Without --model the scene is jaw and mug: close
  * for 1 s, lift to 0.2 m until 2 s, hold until 3 s, dt 2 ms. The hold is the end of the whole: all
@@ -46,6 +47,7 @@ typedef struct bench {
     int32_t course_steps; /* 0: no courses */
     tb_backend_schedule schedule;
     bool hold, whole;
+    bool asked;
     bool quick; /* a look: one short run at 1e-3 in float and one at 1e-6 in double */
     char commit[64];
 } bench;
@@ -61,6 +63,12 @@ typedef struct figures {
     tb_stepper_use use;
 } figures;
 
+static bool is_cancelled(void *context)
+{
+    (void)context;
+    return false;
+}
+
 /* ---- figures ---- */
 
 static void print(const bench *b, const figures *f)
@@ -69,7 +77,7 @@ static void print(const bench *b, const figures *f)
     printf("{\"bench\": \"gpu\", \"commit\": \"%s\", \"card\": \"%s\", \"driver\": \"%s\", "
            "\"backend\": \"%s\", \"scene\": \"%s\", \"part\": \"%s\", "
            "\"precision\": \"%s\", \"tolerance\": %g, \"solver\": \"%s\", \"merge\": %g, "
-           "\"worlds\": %d, "
+           "\"asked\": %s, \"worlds\": %d, "
            "\"steps\": %d, \"way\": %d, \"scene_steps\": %d, \"world_steps_per_s\": %.6g, "
            "\"contact_steps_per_s\": %.6g, "
            "\"us_per_step\": %.6g, \"world_steps_per_s_with_copies\": %.6g, \"copy_s\": %.4g, "
@@ -78,11 +86,11 @@ static void print(const bench *b, const figures *f)
            "\"device_bytes\": %llu, \"regrowths\": %lld}\n",
            b->commit, b->device.name, b->device.driver, f->use.backend, b->scene.name, f->part,
            f->options.precision == TB_FLOAT ? "float" : "double", f->options.solve.tolerance,
-           f->options.solve.solver, f->options.contact_merge, f->worlds, f->steps, f->way,
-           b->scene.steps, n / f->compute, n / f->compute * f->contacts,
-           1e6 * f->compute / f->steps, n / f->wall, f->copy, f->residual, f->failed,
-           f->penetration, f->sweeps, f->contacts, f->held, (unsigned long long)f->use.device_bytes,
-           (long long)f->use.regrowths);
+           f->options.solve.solver, f->options.contact_merge, b->asked ? "true" : "false",
+           f->worlds, f->steps, f->way, b->scene.steps, n / f->compute,
+           n / f->compute * f->contacts, 1e6 * f->compute / f->steps, n / f->wall, f->copy,
+           f->residual, f->failed, f->penetration, f->sweeps, f->contacts, f->held,
+           (unsigned long long)f->use.device_bytes, (long long)f->use.regrowths);
     fflush(stdout);
 }
 
@@ -195,6 +203,7 @@ static void run_one(const bench *b, how way, bool whole, tb_state *held, int32_t
     f.options.precision = way.precision;
     f.options.solve.tolerance = way.tolerance;
     f.options.contact_merge = b->merge;
+    if (b->asked) f.options.solve.cancelled = is_cancelled;
     if (b->solver != NULL) f.options.solve.solver = b->solver;
     bench_check(tb_stepper_create(&f.options, &stepper, &error), &error);
     for (int32_t i = 0; i < worlds; i++)
@@ -309,6 +318,8 @@ static int read_options(bench *b, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--grasp") == 0) {
             b->whole = true;
+        } else if (strcmp(argv[i], "--asked") == 0) {
+            b->asked = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
             b->quick = true;
         } else if (atoi(argv[i]) > 0) {

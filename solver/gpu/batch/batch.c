@@ -9,11 +9,10 @@
 #include "gpu/batch/course.h"
 
 enum {
-    PARALLEL_WORLDS = 512,   /* fewer are packed by the calling thread */
-    LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
-    BYTES_OF_ROWS =
-        256 << 20, /* of courses in a call whose groups have several launches, about; likewise */
-    QUESTION_NS = 100000 /* between two questions to a caller that may cancel */
+    PARALLEL_WORLDS = 512,     /* fewer are packed by the calling thread */
+    LARGEST_PIECE = 1 << 16,   /* worlds; pinned memory is not the machine's to fill */
+    BYTES_OF_ROWS = 256 << 20, /* of courses of small worlds and piles in a call, about; likewise */
+    QUESTION_NS = 100000       /* between two questions to a caller that may cancel */
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -33,7 +32,7 @@ typedef struct piece {
     /* bytes of the block, in this order, and of the staging up to the order; the inputs end with the
      * counts of solves */
     size_t inputs, headers, outputs, order;
-    size_t counts_at, order_at; /* order_at: of groups of small worlds, among the inputs */
+    size_t counts_at, order_at; /* order_at: of small worlds, among the inputs */
     size_t
         bytes; /* of the staging: behind the block, the numbers and contacts that the host has newer */
     int32_t copies; /* that take it to its places */
@@ -163,6 +162,12 @@ static bool goes_in_groups(const tb_gpu_launch *launch)
     return tb_gpu_is_by_warps(launch) && launch->groups > 1;
 }
 
+/* Whether blocks take the worlds of the launch in an order of their own (put_order). */
+static bool has_order(const tb_gpu_launch *launch)
+{
+    return tb_gpu_is_by_warps(launch) && launch->slots >= launch->number_of_worlds;
+}
+
 /* Fills a call, except the address of its block. */
 static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
 {
@@ -191,19 +196,16 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
                            options->solve.cancelled != NULL, l);
         l->tables_stand = tables_stand(p);
     }
-    if (goes_in_groups(l) && row_bytes * (size_t)l->steps > BYTES_OF_ROWS) {
-        const int32_t rows = (int32_t)(BYTES_OF_ROWS / row_bytes), least = tb_gpu_steps_of_warps(l);
-        l->steps = rows > least ? rows : least;
+    if (tb_gpu_is_by_warps(l) && row_bytes * (size_t)l->steps > BYTES_OF_ROWS) {
+        const int32_t rows = (int32_t)(BYTES_OF_ROWS / row_bytes);
+        const int32_t fewest = goes_in_groups(l) ? tb_gpu_steps_of_warps(l) : 1;
+        l->steps = rows > fewest ? rows : fewest;
     }
     if (status == TB_OK) status = let_stop(p, options, error);
     if (status == TB_OK && goes_in_groups(l)) {
         status = tb_gpu_side_streams_open(&b->side_streams, &b->device, TB_GPU_WARP_STREAM,
                                           TB_GPU_SIDE_STREAMS, error);
-        if (status != TB_OK && status != TB_ABORTED) {
-            status = TB_OK;
-            l->groups = 1;
-            l->steps = tb_gpu_steps_of_warps(l);
-        }
+        if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->groups = 1;
     }
     if (status == TB_OK && l->overlap > 0) {
         status =
@@ -262,8 +264,8 @@ static size_t contact_bytes(const tb_state *s)
     return (size_t)s->number_of_contacts * sizeof(tb_contact_record);
 }
 
-/* Places in the block: inputs of courses, the order of groups of small worlds, counts of solves, headers, outputs
- * of courses, the order by kinds. */
+/* Places in the block: inputs of courses, the order of small worlds, counts of solves, headers, outputs of
+ * courses, the order by kinds. */
 static void lay_out_block(piece *p)
 {
     for (int32_t i = 0; i < p->count; i++) {
@@ -276,7 +278,7 @@ static void lay_out_block(piece *p)
         p->outputs += (size_t)rows_of(p, task) * rows.outputs;
     }
     p->order_at = p->inputs;
-    if (goes_in_groups(&p->call.launch)) p->inputs += (size_t)p->count * sizeof(int32_t);
+    if (has_order(&p->call.launch)) p->inputs += (size_t)p->count * sizeof(int32_t);
     p->counts_at = aligned(p->inputs);
     p->inputs = aligned(p->counts_at + TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS * sizeof(int32_t));
     p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
@@ -376,7 +378,7 @@ static void pack_world(void *context, int32_t i, int32_t thread)
     pack_course(p, header_of(p, i), task);
 }
 
-/* The order in which blocks take the worlds of a launch in groups: those with the most contacts first, and among
+/* The order in which blocks take the worlds of a launch of small worlds or piles: those with the most contacts first, and among
  * them those whose last solve took the most iterations. Worlds that are alike run the same code at about the same
  * time, so the warps of a processor fetch it less often. */
 enum { MOST_CONTACTS = (int)TB_GPU_WARP_CONTACTS, MOST_ITERATIONS = 7 };
@@ -415,8 +417,7 @@ static tb_status send(piece *p, tb_error *error)
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
     memset(p->staging + p->counts_at, 0, p->inputs - p->counts_at);
-    if (goes_in_groups(&p->call.launch))
-        put_order(p, (int32_t *)(void *)(p->staging + p->order_at));
+    if (has_order(&p->call.launch)) put_order(p, (int32_t *)(void *)(p->staging + p->order_at));
     p->list = b->list.memory;
     for_worlds(p, pack_world);
     if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
@@ -445,7 +446,7 @@ static void place_call(piece *p)
         l->kinds = l->counts + TB_GPU_COUNTS;
         l->order = (int32_t *)(void *)(block + p->inputs + p->headers + p->outputs);
     }
-    if (goes_in_groups(l)) l->order = (int32_t *)(void *)(block + p->order_at);
+    if (has_order(l)) l->order = (int32_t *)(void *)(block + p->order_at);
     call->side_streams = &b->side_streams;
     call->staging = p->staging;
     call->block = block;

@@ -1,6 +1,7 @@
 /* See choose.h. */
 #include "gpu/batch/choose.h"
 
+#include "gpu/device/launch_time.h"
 #include "gpu/device/side_streams.h"
 #include "solve/newton/block_lu.h"
 #include "solve/solve.h"
@@ -23,18 +24,15 @@ enum {
     ALONE = 4,
     ALONE_OF_LONG = 2,
     /* Most steps of a launch. Worlds that stay behind go on in the next launch. */
-    STEPS_ALONE = 128,        /* of worlds that go alone: no kernel may run for long */
+    STEPS_ALONE =
+        128, /* of worlds that go alone or by warps; a clock may end it before (launch_time.h) */
     STEPS_OF_A_QUESTION = 32, /* where the caller is asked in between whether to go on */
     STEPS_THAT_STOP = 64,     /* where the caller is asked meanwhile (tb_gpu_launch.stop) */
     STEPS_OF_THE_FIRST = 32,  /* where the effort of the worlds' solves is unknown */
     STEPS_OF_A_LOOK = 128,    /* where solves are short: they may become long */
     STEPS_OF_A_LAUNCH = 512,  /* where solves are long */
-    /* Steps of all worlds of a launch in which warps keep their worlds: 20 ms at 23 million a second; hard
-     * steps take twice as long. With groups it bounds each group's launch, and all launches of a call whose
-     * caller is asked in between. */
-    WORLD_STEPS_OF_A_WARP_LAUNCH = 7 << 16,
-    STEPS_OF_A_WARP_GROUP =
-        32, /* most steps of a group's launch, which ends with its slowest world */
+    /* Most steps of the launch of a group of worlds that warps keep: a launch ends with its slowest world. */
+    STEPS_OF_A_WARP_GROUP = 32,
     /* Blocks of solves that other worlds do not wait for: OVERLAP_OF_LONG for each processor where
      * solves are long, else one for OVERLAP_OF_SHORT processors, since the next kernels need the
      * remaining processors. */
@@ -46,6 +44,10 @@ enum {
 
 _Static_assert(sizeof((tb_backend_schedule *)0)->lanes / sizeof(int32_t) == TB_GPU_KERNELS,
                "a number of lanes for each part of a step");
+_Static_assert(TB_GPU_LAUNCH_TIME_COUNTS *TB_GPU_WARP_GROUPS *(STEPS_ALONE /
+                                                               STEPS_OF_A_WARP_GROUP) <=
+                   TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS,
+               "each launch of a group keeps its time");
 
 /* ---- fixed ---- */
 
@@ -125,20 +127,18 @@ bool tb_gpu_is_by_warps(const tb_gpu_launch *launch)
 
 int32_t tb_gpu_steps_of_warps(const tb_gpu_launch *launch)
 {
-    const int32_t worlds = (launch->number_of_worlds + launch->groups - 1) / launch->groups;
-    const int32_t most = WORLD_STEPS_OF_A_WARP_LAUNCH / worlds;
-    const int32_t steps = least(launch->steps, most > 0 ? most : 1);
-    return launch->groups > 1 ? least(steps, STEPS_OF_A_WARP_GROUP) : steps;
+    return launch->groups > 1 ? least(launch->steps, STEPS_OF_A_WARP_GROUP) : launch->steps;
 }
 
 /* Worlds that the card does not hold all at once go in groups where each group has several launches, so that a
- * group's first blocks run beside the last blocks of another. A group has as many worlds at least as a launch
- * searches for tables (slot_of_model). */
-static int32_t warp_groups(const tb_backend_schedule *fixed, int32_t processors,
+ * group's first blocks run beside the last blocks of another. A caller who is asked waits for one launch of all
+ * worlds, whose end a clock sets. A group has as many worlds at least as a launch searches for tables
+ * (slot_of_model). */
+static int32_t warp_groups(const tb_backend_schedule *fixed, int32_t processors, bool asked,
                            const tb_gpu_launch *launch)
 {
     const int32_t worlds = launch->number_of_worlds, most = worlds / TB_GPU_BLOCK_THREADS;
-    if (launch->slots < worlds || launch->steps <= STEPS_OF_A_WARP_GROUP) return 1;
+    if (asked || launch->slots < worlds || launch->steps <= STEPS_OF_A_WARP_GROUP) return 1;
     if (most < 2 || fixed->overlap == 0) return 1;
     if (fixed->overlap < 0 && worlds <= processors * TB_GPU_BLOCKS_AT_ONCE) return 1;
     return least(most, TB_GPU_WARP_GROUPS);
@@ -150,10 +150,7 @@ void tb_gpu_choose_warp(const tb_backend_schedule *fixed, int32_t processors, bo
     launch->alone = pile ? TB_GPU_ALONE_BY_PILE : TB_GPU_ALONE_BY_WARP;
     launch->overlap = 0;
     launch->steps = least(launch->steps, STEPS_ALONE);
-    launch->groups = 1;
-    if (asked) launch->steps = tb_gpu_steps_of_warps(launch);
-    launch->groups = warp_groups(fixed, processors, launch);
-    if (launch->groups == 1) launch->steps = tb_gpu_steps_of_warps(launch);
+    launch->groups = warp_groups(fixed, processors, asked, launch);
     for (int part = 0; part < TB_GPU_KERNELS; part++) launch->lanes[part] = TB_GPU_BLOCK_THREADS;
 }
 

@@ -35,7 +35,7 @@ void tb_gpu_choose_wide(int32_t least_dofs, bool single, tb_gpu_launch *launch);
 void tb_gpu_choose_alone(const tb_backend_schedule *fixed, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch);
 /* The same where all worlds fit the kernel of small worlds, or all that of piles: groups and steps. `asked`: the
- * caller is asked whether to continue after these steps. An overlap that is fixed means groups, or none. */
+ * caller is asked after the launch whether to continue. An overlap that is fixed means groups, or none. */
 void tb_gpu_choose_warp(const tb_backend_schedule *fixed, int32_t processors, bool pile, bool asked,
                         tb_gpu_launch *launch);
 /* The most steps of each kernel of such a launch, whose groups are known. */

@@ -6,6 +6,8 @@
 #define KERNEL_STAGES tb_gpu_stages_alone
 #include "gpu/batch/step_part.h"
 
+#include "gpu/device/launch_time.h"
+
 /* Whether the host wants the launch to end, the same for all lanes. */
 TB_STATIC bool is_stopped(const tb_gpu_launch *launch)
 {
@@ -16,7 +18,7 @@ TB_STATIC bool is_stopped(const tb_gpu_launch *launch)
     return stop != 0;
 }
 
-/* Makes all steps of a world. */
+/* Makes all steps of a world, or as many until the launch is over: one at least. */
 TB_STATIC void go_alone(const tb_gpu_launch *launch, int32_t slot)
 {
     tb_gpu_world *world = &launch->worlds[launch->first + slot];
@@ -28,6 +30,7 @@ TB_STATIC void go_alone(const tb_gpu_launch *launch, int32_t slot)
         world->arena_needed = 0;
     }
     tb_team_sync();
+    const unsigned long long end = end_of_launch(launch);
     for (int32_t left = launch->steps; left > 0 && world->steps_left > 0 &&
                                        world->status == TB_OK && !is_sparse(launch, world);
          left--) {
@@ -39,7 +42,7 @@ TB_STATIC void go_alone(const tb_gpu_launch *launch, int32_t slot)
         if (status == TB_OK) status = tb_step_solve(&shared->stepping, NULL);
         if (status == TB_OK) status = tb_step_end(&shared->stepping, &certificate, NULL);
         end_step(launch, world, status, shared->workspace.arena.peak, &certificate);
-        if (is_stopped(launch)) return;
+        if (is_stopped(launch) || is_over(end)) return;
     }
 }
 

@@ -20,6 +20,7 @@
 #include "gpu/device/side_streams.h"
 #include "solve/solve.h"
 #include "gpu/batch/choose.h"
+#include "gpu/device/launch_time.h"
 #include "gpu/batch/stages.h"
 
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
@@ -256,6 +257,7 @@ static cudaError_t start_warps(const tb_gpu_launch *whole, start_function *kerne
         for (int32_t g = 0; g < whole->groups && result == cudaSuccess; g++) {
             tb_gpu_launch own = warp_group_of(whole, g);
             own.steps = (i + 1) * whole->steps / launches - i * whole->steps / launches;
+            own.counts += TB_GPU_LAUNCH_TIME_COUNTS * (i * whole->groups + g);
             result = beyond_first(kernel(&own, side_streams->streams[TB_GPU_WARP_STREAM + g]),
                                   i + g > 0);
         }

@@ -6,7 +6,9 @@
  *
  *   TRIBO_TEST_FAIL=n   the n-th kernel of steps from now on cannot be launched
  *   TRIBO_TEST_STOP=n   the n-th question of a launch, whether it is to end, ends it, as if the
- *                       caller had given up meanwhile */
+ *                       caller had given up meanwhile
+ *   TRIBO_TEST_OVER=n   a launch that takes its worlds through many steps is over after n steps of all of
+ *                       them; on a card a clock ends it (solver/gpu/device/launch_time.h) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +99,13 @@ static bool is_stopped(const tb_gpu_launch *launch)
     return *launch->stop != 0;
 }
 
+/* Whether the launch has lasted as long as one may. */
+static bool is_over(const tb_gpu_launch *launch)
+{
+    const char *text = getenv("TRIBO_TEST_OVER");
+    return text != NULL && launch->counts[0]++ >= atoi(text);
+}
+
 /* ---- kernels ---- */
 
 typedef struct kernel {
@@ -147,11 +156,14 @@ static int32_t slot_of(const tb_gpu_launch *l, int32_t block)
 /* A world that an earlier launch of warps has left waits for the host. */
 static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
 {
-    if (!is_by_warps(&k->launch)) begin_world(world);
-    for (int32_t left = k->launch.steps; left > 0 && goes_on(&k->launch, world); left--) {
-        (void)make_step(&k->launch, world, saved, k->step);
+    const tb_gpu_launch *launch = &k->launch;
+    const bool by_warps = is_by_warps(launch);
+    if (!by_warps) begin_world(world);
+    for (int32_t left = launch->steps; left > 0 && goes_on(launch, world); left--) {
+        if (by_warps && is_over(launch)) return;
+        (void)make_step(launch, world, saved, k->step);
         end_step(world, saved);
-        if (is_stopped(&k->launch)) return;
+        if (is_stopped(launch) || (!by_warps && is_over(launch))) return;
     }
 }
 

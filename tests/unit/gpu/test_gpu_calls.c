@@ -356,32 +356,48 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 }
 END_TEST
 
-/* The same of small worlds and piles, in one launch and in groups with two launches each. */
-START_TEST(groups_of_small_worlds_leave_no_trace)
+/* The same of small worlds and piles, in one launch and in groups with two launches each, and where launches are
+ * over before all worlds have made their steps. */
+START_TEST(groups_and_lengths_of_launches_leave_no_trace)
 {
     enum { WORLDS = 80 };
+    /* precision, schedule, TRIBO_TEST_OVER; in double the general kernel takes the worlds alone */
+    static const struct {
+        tb_precision precision;
+        tb_backend_schedule schedule;
+        const char *over;
+    } CASES[] = {{TB_FLOAT, {.overlap = 0}, NULL},     {TB_FLOAT, {.overlap = 3}, NULL},
+                 {TB_FLOAT, {.overlap = 0}, "100"},    {TB_FLOAT, {.overlap = 3}, "100"},
+                 {TB_DOUBLE, {.alone = WORLDS}, NULL}, {TB_DOUBLE, {.alone = WORLDS}, "100"}};
     play_card(NULL, NULL, NULL);
     find_card();
     tb_model *models[2] = {jaw_and_mug(), boxes()};
     for (int m = 0; m < 2; m++) {
         uint64_t expected[WORLDS];
-        for (int overlap = 0; overlap <= 3; overlap += 3) {
+        for (size_t k = 0; k < sizeof CASES / sizeof *CASES; k++) {
             tb_error error = {0};
             tb_state *worlds[WORLDS];
-            fix_schedule((tb_backend_schedule){.alone = 0, .overlap = overlap});
-            tb_stepper *stepper = stepper_with(TB_BACKEND_GPU, TB_FLOAT, "auto");
+            fix_schedule(CASES[k].schedule);
+            if (CASES[k].over != NULL)
+                ck_assert_int_eq(setenv("TRIBO_TEST_OVER", CASES[k].over, 1), 0);
+            tb_stepper *stepper = stepper_with(TB_BACKEND_GPU, CASES[k].precision, "auto");
             for (int i = 0; i < WORLDS; i++) {
                 worlds[i] = state_of(models[m]);
                 push(worlds[i], i);
             }
+            const played_counts before = asked();
             TEST_OK(tb_step_batch(stepper, worlds, WORLDS, 45, NULL, &error), &error);
+            const int64_t launches = asked().launches - before.launches;
+            ck_assert_int_eq(launches > 30, CASES[k].over != NULL);
+            const bool first = k == 0 || CASES[k].precision != CASES[k - 1].precision;
             for (int i = 0; i < WORLDS; i++) {
-                if (overlap == 0) expected[i] = tb_state_hash(worlds[i]);
+                if (first) expected[i] = tb_state_hash(worlds[i]);
                 ck_assert_uint_eq(tb_state_hash(worlds[i]), expected[i]);
                 ck_assert_int_eq(tb_state_steps(worlds[i]), 45);
                 tb_state_destroy(worlds[i]);
             }
             tb_stepper_destroy(stepper);
+            ck_assert_int_eq(unsetenv("TRIBO_TEST_OVER"), 0);
         }
         tb_model_destroy(models[m]);
     }
@@ -613,9 +629,9 @@ START_TEST(small_worlds_go_in_groups_where_they_are_many)
     tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
     ck_assert_int_eq(launch.groups, 1);
     launch = call;
-    launch.number_of_worlds = launch.slots = 65536;
-    tb_gpu_choose_warp(&chosen, 132, false, true, &launch); /* the caller is asked soon */
-    ck_assert_int_le(launch.steps, 20);
+    tb_gpu_choose_warp(&chosen, 132, false, true,
+                       &launch); /* the caller is asked after one launch */
+    ck_assert_int_eq(launch.groups, 1);
 }
 END_TEST
 
@@ -624,7 +640,7 @@ TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_crowded_pile_asks_no_more_than_other_worlds, a_course_asks_as_little_as_a_step,
           a_long_course_sends_each_row_once, a_caller_may_give_up_between_launches,
           a_caller_may_give_up_during_a_launch, how_a_call_is_spread_over_the_card_leaves_no_trace,
-          groups_of_small_worlds_leave_no_trace,
+          groups_and_lengths_of_launches_leave_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
           fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many,

@@ -6,6 +6,7 @@
 #ifndef TB_GPU_WARP_KERNEL_H
 #define TB_GPU_WARP_KERNEL_H
 
+#include "gpu/device/launch_time.h"
 #include "gpu/batch/small/warp_step.h"
 
 enum {
@@ -131,7 +132,7 @@ TB_STATIC size_t warp_arena_peak(const tb_gpu_launch *launch, int32_t slot)
     return least + warp_arena_of(launch, slot_of_model(launch, slot))->common.peak;
 }
 
-/* All steps of a world until one that the general kernel has to make. */
+/* All steps of a world until one that the general kernel has to make, or until the launch is over. */
 TB_STATIC void go_by_warp(const tb_gpu_launch *launch, int32_t slot)
 {
     tb_gpu_world *world = &launch->worlds[launch->first + slot];
@@ -145,9 +146,10 @@ TB_STATIC void go_by_warp(const tb_gpu_launch *launch, int32_t slot)
     tb_status status = TB_DIVERGED;
     if (world->state.status != TB_DIVERGED) status = take_world(launch, world, slot, keep);
     warp_errors errors = {0, 0, 0}, worst = {0, 0, 0};
+    const unsigned long long end = end_of_launch(launch);
     int32_t made = 0;
     TB_ROLLED
-    while (made < steps && status == TB_OK) {
+    while (made < steps && status == TB_OK && !is_over(end)) {
         TB_STAGES_BEGIN();
         TB_STAGE_DONE(TB_STAGE_ARRAYS);
         warp_errors now;
