@@ -66,6 +66,23 @@ static const char ALL_RECOVER[] =
     "</worldbody><equality><weld body1=\"plate\" relpose=\"-1 0.01 1 1 0 0 "
     "0\"/></equality></mujoco>";
 
+/* Six bodies in a row, each with six joints, of which the last one stands on a slope with boxes: each row of its
+ * contacts has 36 numbers. */
+#define MOVES(name)                                                                                \
+    "<body name=\"" name "\"><inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\".02 .02 .02\"/>"     \
+    "<joint type=\"slide\" axis=\"1 0 0\"/><joint type=\"slide\" axis=\"0 1 0\"/>"                 \
+    "<joint type=\"slide\" axis=\"0 0 1\"/><joint type=\"hinge\" axis=\"1 0 0\"/>"                 \
+    "<joint type=\"hinge\" axis=\"0 1 0\"/><joint type=\"hinge\" axis=\"0 0 1\"/>"
+#define FOOT(x) "<geom type=\"box\" pos=\"" x "\" size=\".05 .05 .05\" friction=\"0.7 0 0\"/>"
+#define LONG_ROWS(feet)                                                                            \
+    "<mujoco><option timestep=\"0.001\" gravity=\"3 1 -9\"/><worldbody>"                           \
+    "<geom type=\"plane\" size=\"1 1 .1\" friction=\"0.7 0 0\"/><body pos=\"0 0 0.05\">" MOVES(    \
+        "a") MOVES("b") MOVES("c") MOVES("d") MOVES("e") MOVES("f") feet                           \
+        "</body></body></body></body></body></body></body></worldbody></mujoco>"
+static const char THREE_FEET[] = LONG_ROWS(FOOT("0 0 0") FOOT("0.2 0 0") FOOT("0 0.2 0"));
+static const char FOUR_FEET[] =
+    LONG_ROWS(FOOT("0 0 0") FOOT("0.2 0 0") FOOT("0 0.2 0") FOOT("0.2 0.2 0"));
+
 static tb_model *model_of(const char *scene_text)
 {
     tb_error error;
@@ -194,6 +211,19 @@ START_TEST(boxes_and_legs_come_to_the_answer_of_the_library)
 }
 END_TEST
 
+/* Numbers of Y have less room than its groups, on their way there. */
+START_TEST(long_rows_have_room_or_are_left)
+{
+    const tb_step_options options = in_float();
+    const outcome three = compare(THREE_FEET, &options, 10);
+    const outcome four = compare(FOUR_FEET, &options, 3);
+    ck_assert_int_eq(three.left, 0);
+    ck_assert_double_le(three.differs, 1e-6);
+    ck_assert_int_eq(four.left, 3);
+    ck_assert(four.differs == 0);
+}
+END_TEST
+
 /* Positions recover in the kernel itself, to the library's. deepest: m, at the end of the steps. */
 static void check_recovery(const char *scene, int steps, double differs, double deepest)
 {
@@ -311,7 +341,8 @@ START_TEST(solves_that_stall_reach_the_tolerance_all_the_same)
 }
 END_TEST
 
-TEST_MAIN(boxes_and_legs_come_to_the_answer_of_the_library, positions_recover_as_in_the_library,
+TEST_MAIN(boxes_and_legs_come_to_the_answer_of_the_library, long_rows_have_room_or_are_left,
+          positions_recover_as_in_the_library,
           a_solve_that_is_given_up_takes_no_more_than_the_iterations_asked_for,
           worlds_that_it_does_not_take_have_the_bytes_of_the_library,
           solves_that_pause_have_the_bytes_of_those_that_do_not,

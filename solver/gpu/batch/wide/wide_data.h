@@ -26,7 +26,7 @@ enum {
     WIDE_MOST_ITEMS = 80,
     WIDE_MOST_ROWS = 112,
     WIDE_MOST_QUADS = 448,
-    WIDE_MOST_VALUES = 1280, /* of Y */
+    WIDE_MOST_VALUES = 1432, /* of Y; more have no room on their way to its groups */
     WIDE_COMPLIANT_ROWS = WIDE_MOST_ROWS,
 #endif
     WIDE_LANES = 32, /* of a world, which hold the first rows of the system */
@@ -293,8 +293,7 @@ TB_STATIC uint32_t wide_groups_of(const tb_problem *problem, const tb_block *blo
 TB_STATIC bool wide_fits(const tb_problem *problem, int32_t values)
 {
     int32_t items = 0, quads = 0;
-    bool fits = values <= WIDE_MOST_QUADS * WIDE_GROUP &&
-                problem->number_of_dofs <= WIDE_MOST_DOFS &&
+    bool fits = values <= WIDE_MOST_VALUES && problem->number_of_dofs <= WIDE_MOST_DOFS &&
                 problem->number_of_rows <= WIDE_MOST_ROWS &&
                 problem->number_of_blocks <= WIDE_MOST_ROWS && problem->values != NULL;
     TB_EACH (b, fits ? problem->number_of_blocks : 0) {
