@@ -16,6 +16,8 @@
 
 /* Least work that justifies waking the other threads. */
 static const double PARALLEL_NS = 150e3;
+/* Least time of a world's step beside which a copy of the world costs nothing. */
+static const double LASTING_STEP_NS = 1e6;
 
 static tb_status grow_worlds(td_batch *batch, int32_t worlds, tb_error *error)
 {
@@ -27,7 +29,9 @@ static tb_status grow_worlds(td_batch *batch, int32_t worlds, tb_error *error)
     if (certificates != NULL) batch->certificates = certificates;
     int64_t *expected = realloc(batch->expected, n * sizeof *expected);
     if (expected != NULL) batch->expected = expected;
-    if (states == NULL || certificates == NULL || expected == NULL)
+    td_saved *saved = realloc(batch->saved, n * sizeof *saved);
+    if (saved != NULL) batch->saved = saved;
+    if (states == NULL || certificates == NULL || expected == NULL || saved == NULL)
         return tb_fail_memory(error, n * sizeof *certificates, "a batch");
     batch->worlds_capacity = worlds;
     return TB_OK;
@@ -71,6 +75,7 @@ void td_batch_destroy(td_batch *batch)
     free(batch->states);
     free(batch->certificates);
     free(batch->expected);
+    free(batch->saved);
     *batch = (td_batch){0};
 }
 
@@ -100,7 +105,7 @@ bool td_batch_add(td_batch *batch, td_job *job, double step_ns, double backlog_n
     return true;
 }
 
-/* ---- one launch ---- */
+/* ---- jobs ---- */
 
 static bool frozen(const td_job *job, int32_t world)
 {
@@ -124,23 +129,75 @@ static void fail_job(td_job *job, tb_status status, const tb_error *error)
     job->error.status = status;
 }
 
-/* Whether nobody waits for the only job of a batch any more. A solver asks so at every sweep, and the clock is
- * read at few of them. */
+/* ---- a step that ends within ---- */
+
+/* Whether nobody waits for the only job of a batch any more. The solvers of all worlds ask so at every sweep, and
+ * the clock is read at few of them. */
 static bool is_unwanted(void *context)
 {
     enum { QUESTIONS = 16 };
     td_batch *batch = context;
     tb_error ignored;
-    if (++batch->questions % QUESTIONS != 0) return false;
-    return td_job_wanted(batch->list[0], td_monotonic_ns(), &ignored) != TB_OK;
+    if (atomic_load_explicit(&batch->unwanted, memory_order_relaxed)) return true;
+    const uint32_t before = atomic_fetch_add_explicit(&batch->questions, 1, memory_order_relaxed);
+    if ((before + 1) % QUESTIONS != 0) return false;
+    if (td_job_wanted(batch->list[0], td_monotonic_ns(), &ignored) == TB_OK) return false;
+    atomic_store_explicit(&batch->unwanted, true, memory_order_relaxed);
+    return true;
 }
 
-/* One world alone can end within a step: its state is that of the last whole one. Of several worlds some would
- * be ahead of others. */
-static bool can_end_within(const td_batch *batch)
+static void forget_saved(td_batch *batch, int32_t worlds)
 {
-    return !batch->card && batch->worlds == 1;
+    for (int32_t w = 0; w < worlds; w++) tb_bytes_destroy(batch->saved[w].bytes);
 }
+
+/* Saves the worlds of the only job of a batch. False if out of memory. */
+static bool save_worlds(td_batch *batch)
+{
+    const td_job *job = batch->list[0];
+    tb_error error;
+    for (int32_t w = 0; w < job->worlds; w++) {
+        td_saved *saved = &batch->saved[w];
+        *saved = (td_saved){0};
+        if (tb_state_snapshot(job->states[w], &saved->bytes, &saved->size, &error) == TB_OK)
+            continue;
+        forget_saved(batch, w);
+        return false;
+    }
+    return true;
+}
+
+/* A step that lasts can end within where nobody waits for it any more: that of one world, whose state then is
+ * that of the last whole step, or of the worlds of one job, which are saved before, since some of them may have
+ * made the step. The first step of a job is not known to be short. */
+static bool can_end_within(const td_batch *batch, int32_t steps)
+{
+    const td_job *job = batch->list[0];
+    if (batch->card || batch->jobs > 1) return false;
+    if (batch->worlds == 1) return true;
+    const double known = (double)job->step_estimate_ns;
+    return steps == 1 && (known == 0 || known > LASTING_STEP_NS * job->worlds);
+}
+
+/* All worlds go back to the last whole step. */
+static void take_back(td_batch *batch, int32_t steps)
+{
+    td_job *job = batch->list[0];
+    tb_status status = TB_CANCELLED;
+    tb_error error = {0};
+    for (int32_t w = 0; w < job->worlds; w++) {
+        const td_saved *saved = &batch->saved[w];
+        tb_error own = {0};
+        const tb_status result = tb_state_restore(job->states[w], saved->bytes, saved->size, &own);
+        if (result == TB_OK) continue;
+        status = result;
+        error = own;
+    }
+    job->cut = steps;
+    fail_job(job, status, &error);
+}
+
+/* ---- one launch ---- */
 
 static void launch_serial(td_batch *batch, int32_t steps)
 {
@@ -178,7 +235,7 @@ static void judge(const td_batch *batch, td_job *job, int32_t index, int32_t wor
     fail_job(job, status, &mine);
 }
 
-static void launch_parallel(td_batch *batch, int32_t steps)
+static void launch_together(td_batch *batch, tb_stepper *stepper, int32_t steps)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < batch->jobs; i++) {
@@ -191,7 +248,11 @@ static void launch_parallel(td_batch *batch, int32_t steps)
     }
     tb_error error = {0};
     const tb_status status =
-        tb_step_batch(batch->parallel, batch->states, n, steps, batch->certificates, &error);
+        tb_step_batch(stepper, batch->states, n, steps, batch->certificates, &error);
+    if (atomic_load(&batch->unwanted)) {
+        take_back(batch, steps);
+        return;
+    }
     n = 0;
     for (int32_t i = 0; i < batch->jobs; i++) {
         td_job *job = batch->list[i];
@@ -319,20 +380,24 @@ int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
     tb_step_options options = batch->list[0]->options;
     options.threads = parallel ? batch->packers : 1;
     options.solve.threads = 1;
-    if (can_end_within(batch)) {
+    tb_status status = grow_worlds(batch, batch->worlds, &error);
+    bool within = status == TB_OK && can_end_within(batch, steps);
+    const bool saves = within && batch->worlds > 1;
+    if (saves) within = save_worlds(batch);
+    atomic_store(&batch->unwanted, false);
+    if (within) {
         options.solve.cancelled = is_unwanted;
         options.solve.cancelled_context = batch;
     }
-    tb_status status = tb_stepper_set_options(stepper, &options, &error);
-    if (status == TB_OK && parallel) status = grow_worlds(batch, batch->worlds, &error);
-    if (status != TB_OK) {
+    if (status == TB_OK) status = tb_stepper_set_options(stepper, &options, &error);
+    if (status != TB_OK)
         fail_all(batch, status, &error);
-        return 0;
-    }
-    if (parallel)
-        launch_parallel(batch, steps);
+    else if (parallel || saves)
+        launch_together(batch, stepper, steps);
     else
         launch_serial(batch, steps);
+    if (saves && within) forget_saved(batch, batch->list[0]->worlds);
+    if (status != TB_OK) return 0;
     const int64_t took = td_monotonic_ns() - begin;
     if (known) note_pace(batch, steps, took, threads);
     settle(batch, steps, took, threads, metrics);

@@ -87,6 +87,12 @@ bool td_options_equal(const tb_step_options *, const tb_step_options *);
 
 /* ---- the batch: of the thread that has the device ---- */
 
+/* A world before a launch that may take it back. */
+typedef struct td_saved {
+    unsigned char *bytes;
+    size_t size;
+} td_saved;
+
 typedef struct td_batch {
     td_job **list;
     int32_t jobs, capacity; /* of the list */
@@ -97,11 +103,13 @@ typedef struct td_batch {
     int32_t packers;               /* threads that pack a card's worlds */
     int64_t slice_ns;              /* a launch's work */
     bool card;
-    uint32_t questions; /* of the solver, whether to go on */
-    td_paces *paces;    /* NULL: nothing is noted */
-    tb_state **states;  /* of a parallel launch, with its results */
+    atomic_uint questions; /* of the solvers, whether to go on */
+    atomic_bool unwanted;  /* nobody waits for the only job: its launch ends within the step */
+    td_paces *paces;       /* NULL: nothing is noted */
+    tb_state **states;     /* of worlds that are launched together, with their results */
     tb_certificate *certificates;
     int64_t *expected; /* step that each state must have reached */
+    td_saved *saved;   /* of a launch that can end within its step */
     int32_t worlds_capacity;
 } td_batch;
 

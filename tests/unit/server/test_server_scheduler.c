@@ -270,6 +270,86 @@ START_TEST(a_deadline_and_a_cancelled_call_end_a_step_that_lasts)
 }
 END_TEST
 
+/* It has no contacts, so its steps have nothing to solve. */
+static tb_model *free_box(void)
+{
+    tb_error error = {0};
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    tb_body_def def = tb_body_defaults();
+    tb_joint_def joint = tb_joint_defaults();
+    tb_shape_def box = tb_shape_defaults();
+    TEST_OK(tb_scene_create(NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_add_body(scene, &def, &box.body, &error), &error);
+    joint.body = box.body;
+    joint.type = TB_JOINT_FREE;
+    TEST_OK(tb_scene_add_joint(scene, &joint, NULL, &error), &error);
+    box.type = TB_SHAPE_BOX;
+    box.size[0] = box.size[1] = box.size[2] = 0.1;
+    TEST_OK(tb_scene_add_shape(scene, &box, NULL, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+/* The same of worlds of one job, of which two make the step at once: all go back. */
+START_TEST(a_step_of_several_worlds_that_lasts_ends_for_all_of_them)
+{
+    enum { WORLDS = 4 };
+    for (int threads = 1; threads <= 2; threads++) {
+        fixture f;
+        tb_model *models[2] = {pile_of_boxes(6, 0.5), free_box()};
+        tb_state *states[WORLDS];
+        tb_certificate certificates[WORLDS];
+        uint64_t before[WORLDS];
+        test_job job;
+        set_up(&f, threads, 100);
+        test_call *call = test_call_begin(&f.server, NULL, "one");
+        for (int w = 0; w < WORLDS; w++) {
+            states[w] = world_of(models[w % 2], w);
+            before[w] = tb_state_hash(states[w]);
+        }
+
+        for (int known = 0; known < 2; known++) {
+            prepare_steps(&job, "one", states[0], 3);
+            job.job.states = states;
+            job.job.worlds = WORLDS;
+            job.job.certificates = certificates;
+            job.job.options.solve.solver = "sor";
+            job.job.options.solve.tolerance = 1e-300;
+            job.job.options.solve.maximum_iterations = 1000000000;
+            job.job.step_estimate_ns = known ? 100000000 : 0;
+            job.job.call = &call->call;
+            call->call.deadline_ns = known ? td_monotonic_ns() + 500000000 : INT64_MAX;
+            ck_assert_int_eq(submit(&f, &job, NULL), TB_OK);
+            test_sleep(0.1);
+            ck_assert(!atomic_load(&job.done));
+            atomic_store(&call->call.gone, !known);
+            wait_done(&job);
+            atomic_store(&call->call.gone, false);
+            ck_assert_int_eq(job.status, known ? TB_DEADLINE_EXCEEDED : TB_CANCELLED);
+            ck_assert_ptr_nonnull(strstr(job.job.error.message, "after 0 of 3 steps"));
+            ck_assert_int_eq(job.job.steps_done, 0);
+            for (int w = 0; w < WORLDS; w++) ck_assert_uint_eq(tb_state_hash(states[w]), before[w]);
+        }
+        ck_assert_int_eq(td_metrics_get(f.server.metrics, TD_METRIC_WORLD_STEPS), 0);
+
+        /* the next job finds the states as they were */
+        prepare_steps(&job, "one", states[0], 3);
+        job.job.states = states;
+        job.job.worlds = WORLDS;
+        job.job.certificates = certificates;
+        ck_assert_int_eq(submit(&f, &job, NULL), TB_OK);
+        wait_done(&job);
+        ck_assert_int_eq(job.status, TB_OK);
+        tear_down(&f);
+        test_call_end(call);
+        for (int w = 0; w < WORLDS; w++) tb_state_destroy(states[w]);
+        for (int m = 0; m < 2; m++) tb_model_destroy(models[m]);
+    }
+}
+END_TEST
+
 START_TEST(a_deadline_that_the_queue_cannot_meet_is_refused_at_once)
 {
     fixture f;
@@ -457,6 +537,7 @@ TEST_MAIN(merged_results_are_those_of_each_alone, merged_energies_are_those_of_e
           a_full_queue_refuses_at_once_and_says_when_to_come_back,
           a_deadline_counts_before_the_queue_before_the_launch_and_between_steps,
           a_deadline_and_a_cancelled_call_end_a_step_that_lasts,
+          a_step_of_several_worlds_that_lasts_ends_for_all_of_them,
           a_deadline_that_the_queue_cannot_meet_is_refused_at_once,
           a_cancelled_call_and_a_stopped_session_end_between_steps, a_higher_priority_goes_first,
           a_client_of_one_request_does_not_wait_behind_a_flood,
