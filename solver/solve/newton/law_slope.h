@@ -132,7 +132,8 @@ TB_FN_LARGE tb_contact_status tb_law_slope(const tb_block *block, const tb_real 
 
 /* The projection of z and its slope d as they were if the block had this status, to first order: a
  * contact that slips does so along its own impulses, as fast as `reach` (m/s over the weight of z's
- * velocities, N s) says. Not known: as z is. Returns the status that has been assumed. */
+ * velocities, N s) says. That is the speed of slip alone: a contact that also spins and rolls does it as fast
+ * as z says. Not known: as z is. Returns the status that has been assumed. */
 TB_FN_LARGE tb_contact_status tb_law_slope_of_status(const tb_block *block, int status,
                                                      tb_real reach, const tb_real *z,
                                                      const tb_real *lambda, tb_real *x, tb_real *d)
@@ -158,14 +159,22 @@ TB_FN_LARGE tb_contact_status tb_law_slope_of_status(const tb_block *block, int 
     }
 
     /* slopes where the slip has taken z, and the projection of z from there */
-    tb_real from[TB_BLOCK_ROWS], extent = tb_hypot2(lambda[1], n > 2 ? lambda[2] : 0);
-    if (n > 3) extent = tb_hypot2(extent, lambda[3] * TB_R(1.5));
     const tb_real radius = block->mu * lambda[0], least = TB_R(1e-3), rim = TB_R(0.999);
-    const tb_real far = 1 + (radius > 0 ? tb_max(reach / radius, least) : least);
+    tb_real from[TB_BLOCK_ROWS], extent = tb_hypot2(lambda[1], n > 2 ? lambda[2] : 0);
+    if (n > 3) { /* in the ellipsoid's metric; its normal is steeper along the spin */
+        extent = tb_hypot2(extent, lambda[3] * TB_R(1.5));
+        reach = tb_hypot2(tb_hypot2(z[1] - lambda[1], z[2] - lambda[2]),
+                          TB_R(2.0 / 3.0) * (z[3] - lambda[3]));
+    }
+    const tb_real far = radius > 0 ? tb_max(reach / radius, least) : least;
     for (int i = 0; i < n; i++) from[i] = lambda[i];
-    for (int i = 1; i < n && i < 4 && extent >= rim * radius; i++) from[i] *= far;
-    for (int i = 4; i < n && tb_hypot2(lambda[4], lambda[5]) >= rim * lambda[0]; i++)
-        from[i] *= 1 + least;
+    for (int i = 1; i < n && i < 4 && extent >= rim * radius; i++)
+        from[i] *= 1 + (i == 3 ? TB_R(2.25) : 1) * far;
+    if (n > 4 && tb_hypot2(lambda[4], lambda[5]) >= rim * lambda[0]) {
+        const tb_real roll = tb_hypot2(z[4] - lambda[4], z[5] - lambda[5]);
+        const tb_real far_roll = lambda[0] > 0 ? tb_max(roll / lambda[0], least) : least;
+        for (int i = 4; i < n; i++) from[i] *= 1 + far_roll;
+    }
     const tb_contact_status assumed = tb_law_slope(block, from, lambda, x, d);
     for (int i = 0; i < n; i++) {
         TB_ROLLED

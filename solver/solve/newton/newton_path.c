@@ -13,25 +13,38 @@
  *     so that this is an exact line search (as in Todorov, ICRA 2014, section IV, for the primal).
  *     Along a step xi moves in a line: a trial costs projections and no product.
  *
+ * Slow motions, such as those of an arm on a heavy base, show the residual no change until the pull is weak
+ * enough for them: after each round with assumed sets that hardly gains, epsilon falls faster.
+ *
  * Where the steps do not reach the tolerance, the caller continues with sweeps and the rounds of
  * newton.c. Not in float, whose rounding leaves too few epsilons. */
 #include "base/team.h"
 #include "solve/newton/newton_internal.h"
 
 /* Piles of free bodies take the rounds of newton.c: the path's are no fewer there. So only worlds with a
- * block that moves more dofs than two free bodies have one. The same holds for islands of larger worlds,
- * which the caller leaves out. */
-enum { TWO_FREE_BODIES = 12 };
+ * block of linked bodies have a path, and more dofs than two free bodies: sweeps soon end the others. The
+ * same holds for islands of larger worlds, which the caller leaves out. */
+enum { FREE_BODY_DOFS = 6, TWO_FREE_BODIES_DOFS = 12 };
+
+/* Whether a block moves more dofs than two free bodies, or more in a run than one: an arm, or a leg and its
+ * base. */
+TB_STATIC bool is_linked(const tb_problem *problem, const tb_block *block)
+{
+    bool linked = block->width > TWO_FREE_BODIES_DOFS;
+    for (int32_t k = 0; k < block->segments && !linked; k++)
+        linked = problem->segments[block->segment + k].count > FREE_BODY_DOFS;
+    return linked;
+}
 
 TB_EXTERN bool tb_newton_has_path(const tb_problem *problem)
 {
     const int32_t dofs = problem->number_of_dofs;
     const bool is_double = sizeof(tb_real) == sizeof(double);
-    const bool fits = dofs <= TB_DENSE_DOFS;
+    const bool fits = dofs > TWO_FREE_BODIES_DOFS && dofs <= TB_DENSE_DOFS && problem->values;
     bool linked = false;
     for (int32_t b = 0; is_double && fits && !linked && b < problem->number_of_blocks; b++)
-        linked = problem->blocks[b].width > TWO_FREE_BODIES;
-    return linked && problem->values;
+        linked = is_linked(problem, &problem->blocks[b]);
+    return linked;
 }
 
 #ifndef TB_SINGLE
@@ -44,12 +57,14 @@ enum {
     PATH_PATIENCE = 3         /* rounds in a row that are no better than the best */
 };
 static const double PATH_LEAST_FIRST_EPSILON = 1e-3, PATH_LARGEST_EPSILON = 0.1;
-/* below the first, a round of several steps does not end; short rounds go on to the second */
-static const double PATH_LEAST_EPSILON = 1e-4, PATH_LEAST_SHORT_EPSILON = 1e-8;
+/* below it a round of several steps does not end; short rounds go on to the smallest */
+static const double PATH_LEAST_EPSILON = 1e-4;
 static const double PATH_IDLE_EPSILON = 1e-7; /* short rounds above it need not be better */
 static const double PATH_SHRINK = 0.3;        /* of epsilon, a round */
-static const double RIGHT_ANGLE = 0.1;        /* of the derivative at the step's begin */
-static const double SECTION_MARGIN = 0.1;     /* of an interval, at both ends */
+/* of the residual: a round with assumed sets that leaves more is slow, and epsilon falls faster */
+static const double PATH_SLOW = 0.5;
+static const double RIGHT_ANGLE = 0.1;    /* of the derivative at the step's begin */
+static const double SECTION_MARGIN = 0.1; /* of an interval, at both ends */
 static const double SETS_HOLD = 1e-3; /* of the merit: a step with assumed sets ends the round */
 
 /* The gap prox - lambda at lambda + length change, times -dxi: the derivative of the step. */
@@ -239,10 +254,11 @@ TB_EXTERN tb_status tb_newton_follow_path(tb_newton *it)
     it->epsilon = tb_clamp(sqrt(residual), PATH_LEAST_FIRST_EPSILON, PATH_LARGEST_EPSILON);
     bool solved = true;
     int32_t idle = 0;
+    double shrink = PATH_SHRINK;
     for (int32_t rounds = 0; status == TB_OK && solved && idle < PATH_PATIENCE &&
                              it->best_residual > tolerance && it->work < limit;
          rounds++) {
-        const double best = it->best_residual;
+        const double best = it->best_residual, before = residual;
         int32_t steps = 0;
         status = path_round(it, limit, rounds, &steps, &solved);
         if (status == TB_OK) status = path_end_round(it, &residual);
@@ -252,8 +268,10 @@ TB_EXTERN tb_status tb_newton_follow_path(tb_newton *it)
             idle = 0;
         else if (!is_short || it->epsilon <= PATH_IDLE_EPSILON)
             idle++;
-        const double least = is_short ? PATH_LEAST_SHORT_EPSILON : PATH_LEAST_EPSILON;
-        it->epsilon = tb_max(it->epsilon * PATH_SHRINK, tb_min(least, it->epsilon));
+        const bool is_slow = steps == 0 && residual > PATH_SLOW * before;
+        shrink = is_slow ? shrink * PATH_SHRINK : PATH_SHRINK;
+        const double least = is_short ? (double)TB_SMALLEST_EPSILON : PATH_LEAST_EPSILON;
+        it->epsilon = tb_max(it->epsilon * shrink, tb_min(least, it->epsilon));
     }
     return status;
 }
