@@ -31,7 +31,7 @@ typedef enum tb_precision { TB_DOUBLE, TB_FLOAT } tb_precision;
  * first call that needs it; it is available if a driver and a card are available too. Both
  * backends run the same formulas: their results agree to rounding, and each backend gives the
  * same bytes every time. Before the driver enumerates cards, the library sets
- * CUDA_DEVICE_MAX_CONNECTIONS=32 in the environment unless the variable exists. A program whose
+ * CUDA_DEVICE_MAX_CONNECTIONS=20 in the environment unless the variable exists. A program whose
  * threads read the environment must therefore call a GPU function before it starts them. */
 typedef enum tb_backend_choice {
     TB_BACKEND_CPU,

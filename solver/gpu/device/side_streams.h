@@ -7,16 +7,17 @@
 
 /* Streams of solves, behind them one for each group of worlds but the first. A solve that takes as many
  * rounds as there are streams holds up the next one of its own. With a call's stream, that of readers
- * (device_copy.h) and one to spare they are as many as a process can have queues to the card (TB_GPU_QUEUES):
- * streams that share a queue wait for each other. Behind these, one for each group of small worlds or piles,
- * which have no solves of their own and so never run beside streams of solves of the same call. */
+ * (device_copy.h) and one to spare they are as many as a process has queues to the card (TB_GPU_QUEUES):
+ * streams that share a queue wait for each other. The driver makes all queues with its context, 15 ms each, so
+ * there are 20 of the 32 that it allows. Behind these, one for each group of small worlds or piles, which have
+ * no solves of their own and so never run beside streams of solves of the same call. */
 enum {
-    TB_GPU_SOLVE_STREAMS = 28,
+    TB_GPU_SOLVE_STREAMS = 16,
     TB_GPU_WARP_STREAM = TB_GPU_SOLVE_STREAMS + TB_GPU_GROUPS - 1,
     TB_GPU_WARP_GROUPS = 16,
     TB_GPU_SIDE_STREAMS = TB_GPU_WARP_STREAM + TB_GPU_WARP_GROUPS
 };
-#define TB_GPU_QUEUES "32"
+#define TB_GPU_QUEUES "20"
 
 /* Each stream has an event that it begins after, and one that marks its end. */
 typedef struct tb_gpu_side_streams {
