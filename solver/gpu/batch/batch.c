@@ -156,12 +156,6 @@ static tb_status let_stop(piece *p, const tb_step_options *options, tb_error *er
     return TB_OK;
 }
 
-/* Whether groups of small worlds or piles take turns in the launch. */
-static bool goes_in_groups(const tb_gpu_launch *launch)
-{
-    return tb_gpu_is_by_warps(launch) && launch->groups > 1;
-}
-
 /* Whether blocks take the worlds of the launch in an order of their own (put_order). */
 static bool has_order(const tb_gpu_launch *launch)
 {
@@ -192,24 +186,16 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
     const tb_gpu_way way = task_of(p, 0)->way;
     if (way == TB_GPU_BY_WARP || way == TB_GPU_BY_PILE) {
-        tb_gpu_choose_warp(&b->schedule, b->processors, way == TB_GPU_BY_PILE,
-                           options->solve.cancelled != NULL, l);
+        tb_gpu_choose_warp(way == TB_GPU_BY_PILE, l);
         l->tables_stand = tables_stand(p);
     }
     if (tb_gpu_is_by_warps(l) && row_bytes * (size_t)l->steps > BYTES_OF_ROWS) {
         const int32_t rows = (int32_t)(BYTES_OF_ROWS / row_bytes);
-        const int32_t fewest = goes_in_groups(l) ? tb_gpu_steps_of_warps(l) : 1;
-        l->steps = rows > fewest ? rows : fewest;
+        l->steps = rows > 1 ? rows : 1;
     }
     if (status == TB_OK) status = let_stop(p, options, error);
-    if (status == TB_OK && goes_in_groups(l)) {
-        status = tb_gpu_side_streams_open(&b->side_streams, &b->device, TB_GPU_WARP_STREAM,
-                                          TB_GPU_SIDE_STREAMS, error);
-        if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->groups = 1;
-    }
     if (status == TB_OK && l->overlap > 0) {
-        status =
-            tb_gpu_side_streams_open(&b->side_streams, &b->device, 0, TB_GPU_WARP_STREAM, error);
+        status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
         /* without side streams every world waits for the longest solve */
         if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->overlap = 0, l->groups = 1;
     }

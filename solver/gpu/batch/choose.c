@@ -1,7 +1,6 @@
 /* See choose.h. */
 #include "gpu/batch/choose.h"
 
-#include "gpu/device/launch_time.h"
 #include "gpu/device/side_streams.h"
 #include "solve/newton/block_lu.h"
 #include "solve/solve.h"
@@ -31,8 +30,6 @@ enum {
     STEPS_OF_THE_FIRST = 32,  /* where the effort of the worlds' solves is unknown */
     STEPS_OF_A_LOOK = 128,    /* where solves are short: they may become long */
     STEPS_OF_A_LAUNCH = 512,  /* where solves are long */
-    /* Most steps of the launch of a group of worlds that warps keep: a launch ends with its slowest world. */
-    STEPS_OF_A_WARP_GROUP = 32,
     /* Blocks of solves that other worlds do not wait for: OVERLAP_OF_LONG for each processor where
      * solves are long, else one for OVERLAP_OF_SHORT processors, since the next kernels need the
      * remaining processors. */
@@ -44,11 +41,6 @@ enum {
 
 _Static_assert(sizeof((tb_backend_schedule *)0)->lanes / sizeof(int32_t) == TB_GPU_KERNELS,
                "a number of lanes for each part of a step");
-_Static_assert(TB_GPU_LAUNCH_TIME_COUNTS *TB_GPU_WARP_GROUPS *(STEPS_ALONE /
-                                                               STEPS_OF_A_WARP_GROUP) <=
-                   TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS,
-               "each launch of a group keeps its time");
-
 /* ---- fixed ---- */
 
 static tb_backend_schedule fixed_schedule = {.alone = -1, .overlap = -1};
@@ -125,32 +117,12 @@ bool tb_gpu_is_by_warps(const tb_gpu_launch *launch)
     return launch->alone == TB_GPU_ALONE_BY_WARP || launch->alone == TB_GPU_ALONE_BY_PILE;
 }
 
-int32_t tb_gpu_steps_of_warps(const tb_gpu_launch *launch)
-{
-    return launch->groups > 1 ? least(launch->steps, STEPS_OF_A_WARP_GROUP) : launch->steps;
-}
-
-/* Worlds that the card does not hold all at once go in groups where each group has several launches, so that a
- * group's first blocks run beside the last blocks of another. A caller who is asked waits for one launch of all
- * worlds, whose end a clock sets. A group has as many worlds at least as a launch searches for tables
- * (slot_of_model). */
-static int32_t warp_groups(const tb_backend_schedule *fixed, int32_t processors, bool asked,
-                           const tb_gpu_launch *launch)
-{
-    const int32_t worlds = launch->number_of_worlds, most = worlds / TB_GPU_BLOCK_THREADS;
-    if (asked || launch->slots < worlds || launch->steps <= STEPS_OF_A_WARP_GROUP) return 1;
-    if (most < 2 || fixed->overlap == 0) return 1;
-    if (fixed->overlap < 0 && worlds <= processors * TB_GPU_BLOCKS_AT_ONCE) return 1;
-    return least(most, TB_GPU_WARP_GROUPS);
-}
-
-void tb_gpu_choose_warp(const tb_backend_schedule *fixed, int32_t processors, bool pile, bool asked,
-                        tb_gpu_launch *launch)
+void tb_gpu_choose_warp(bool pile, tb_gpu_launch *launch)
 {
     launch->alone = pile ? TB_GPU_ALONE_BY_PILE : TB_GPU_ALONE_BY_WARP;
     launch->overlap = 0;
     launch->steps = least(launch->steps, STEPS_ALONE);
-    launch->groups = warp_groups(fixed, processors, asked, launch);
+    launch->groups = 1;
     for (int part = 0; part < TB_GPU_KERNELS; part++) launch->lanes[part] = TB_GPU_BLOCK_THREADS;
 }
 

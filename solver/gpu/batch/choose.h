@@ -34,12 +34,8 @@ void tb_gpu_choose_wide(int32_t least_dofs, bool single, tb_gpu_launch *launch);
  * any other number of worlds. */
 void tb_gpu_choose_alone(const tb_backend_schedule *fixed, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch);
-/* The same where all worlds fit the kernel of small worlds, or all that of piles: groups and steps. `asked`: the
- * caller is asked after the launch whether to continue. An overlap that is fixed means groups, or none. */
-void tb_gpu_choose_warp(const tb_backend_schedule *fixed, int32_t processors, bool pile, bool asked,
-                        tb_gpu_launch *launch);
-/* The most steps of each kernel of such a launch, whose groups are known. */
-int32_t tb_gpu_steps_of_warps(const tb_gpu_launch *launch);
+/* The same where all worlds fit the kernel of small worlds, or all that of piles. */
+void tb_gpu_choose_warp(bool pile, tb_gpu_launch *launch);
 /* Whether a launch goes by one of these kernels. */
 bool tb_gpu_is_by_warps(const tb_gpu_launch *launch);
 /* Fast memory of a launch with a known solver, for `dofs` of the largest world, in numbers of

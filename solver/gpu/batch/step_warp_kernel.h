@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
 
 STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
 {
-    const int32_t block = slot_of_team(); /* of groups: its place in their order */
+    const int32_t block = slot_of_team();
     if (is_slot(&launch, block)) go_by_warp(&launch, launch.order ? launch.order[block] : block);
 }
 
@@ -34,7 +34,6 @@ extern "C" cudaError_t KERNEL_SYMBOL(KERNEL_START)(const tb_gpu_launch *launch, 
     const size_t bytes = (size_t)worlds * shared_bytes_of_team(WARP_BYTES);
     if (!launch->tables_stand)
         warp_prepare_kernel<<<blocks, TB_GPU_BLOCK_THREADS, bytes, stream>>>(*launch);
-    if (launch->steps > 0) /* else tables alone */
-        step_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), bytes, stream>>>(*launch);
+    step_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), bytes, stream>>>(*launch);
     return cudaGetLastError();
 }

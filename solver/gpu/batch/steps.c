@@ -8,8 +8,8 @@
  * join the rest in a later step. More worlds than the card holds at once come in two groups, each in
  * its own stream, so that the first blocks of one group run beside the last blocks of the other. The
  * call ends after as many rounds as there are steps, and the host calls again for the worlds that have
- * steps left. Small worlds and piles, which a warp keeps for many steps, come in groups, too, each in its own
- * stream. Worlds are independent, so the schedule changes no result.
+ * steps left. A warp keeps a small world or a pile for all steps of one launch. Worlds are independent,
+ * so the schedule changes no result.
  *
  * Where the card's memory does not hold all worlds, they come in turns, each with all its steps. */
 #include "gpu/device/gpu_internal.h"
@@ -20,7 +20,6 @@
 #include "gpu/device/side_streams.h"
 #include "solve/solve.h"
 #include "gpu/batch/choose.h"
-#include "gpu/device/launch_time.h"
 #include "gpu/batch/stages.h"
 
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
@@ -219,8 +218,8 @@ static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function 
 /* ---- small worlds and piles ---- */
 
 /* As many worlds at a time as there are arenas. */
-static cudaError_t start_warps_in_turns(const tb_gpu_launch *whole, start_function *kernel,
-                                        cudaStream_t stream)
+static cudaError_t start_warps(const tb_gpu_launch *whole, start_function *kernel,
+                               cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
     tb_gpu_launch own = *whole;
@@ -229,55 +228,13 @@ static cudaError_t start_warps_in_turns(const tb_gpu_launch *whole, start_functi
     return result;
 }
 
-/* A group's part of the order. */
-static tb_gpu_launch warp_group_of(const tb_gpu_launch *whole, int32_t group)
-{
-    tb_gpu_launch own = *whole;
-    const int32_t from = (int32_t)((int64_t)group * whole->slots / whole->groups);
-    own.slots = (int32_t)((int64_t)(group + 1) * whole->slots / whole->groups) - from;
-    own.order += from;
-    own.tables_stand = true;
-    return own;
-}
-
-/* The tables, then the launches of each group one after the other, each group in its own stream. A launch ends with
- * its slowest world; meanwhile the card runs the launches of other groups. */
-static cudaError_t start_warps(const tb_gpu_launch *whole, start_function *kernel,
-                               const tb_gpu_side_streams *side_streams, cudaStream_t stream)
-{
-    if (whole->groups == 1) return start_warps_in_turns(whole, kernel, stream);
-    const int32_t most = tb_gpu_steps_of_warps(whole);
-    const int32_t launches = (whole->steps + most - 1) / most;
-    tb_gpu_launch tables = *whole;
-    tables.steps = 0;
-    cudaError_t result = kernel(&tables, stream);
-    for (int32_t g = 0; g < whole->groups && result == cudaSuccess; g++)
-        result = tb_gpu_side_stream_begin(side_streams, TB_GPU_WARP_STREAM + g, stream);
-    for (int32_t i = 0; i < launches; i++) {
-        for (int32_t g = 0; g < whole->groups && result == cudaSuccess; g++) {
-            tb_gpu_launch own = warp_group_of(whole, g);
-            own.steps = (i + 1) * whole->steps / launches - i * whole->steps / launches;
-            own.counts += TB_GPU_LAUNCH_TIME_COUNTS * (i * whole->groups + g);
-            result = beyond_first(kernel(&own, side_streams->streams[TB_GPU_WARP_STREAM + g]),
-                                  i + g > 0);
-        }
-    }
-    for (int32_t g = 0; g < whole->groups && result == cudaSuccess; g++)
-        result = beyond_first(tb_gpu_side_stream_join(side_streams, TB_GPU_WARP_STREAM + g, stream),
-                              true);
-    if (result != cudaSuccess) tb_gpu_side_streams_wait(side_streams);
-    return result;
-}
-
 static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_side_streams *side_streams,
                                const step_kernels *kernels, cudaStream_t stream)
 {
     print_stages(launch, stream);
     const launch_parts parts = parts_of(kernels, launch->solver);
-    if (launch->alone == TB_GPU_ALONE_BY_WARP)
-        return start_warps(launch, kernels->warp, side_streams, stream);
-    if (launch->alone == TB_GPU_ALONE_BY_PILE)
-        return start_warps(launch, kernels->pile, side_streams, stream);
+    if (launch->alone == TB_GPU_ALONE_BY_WARP) return start_warps(launch, kernels->warp, stream);
+    if (launch->alone == TB_GPU_ALONE_BY_PILE) return start_warps(launch, kernels->pile, stream);
     if (launch->alone) return kernels->alone(launch, stream);
     return launch->overlap > 0 ? start_overlapping(launch, parts.start, side_streams, stream)
                                : start_in_turns(launch, parts.start, stream);

@@ -9,13 +9,13 @@ static tb_status open_event(tb_gpu_device *device, cudaEvent_t *event, tb_error 
 }
 
 tb_status tb_gpu_side_streams_open(tb_gpu_side_streams *side_streams, tb_gpu_device *device,
-                                   int32_t first, int32_t end, tb_error *error)
+                                   tb_error *error)
 {
     int lowest = 0, highest = 0;
-    if (side_streams->ends[end - 1] != NULL) return TB_OK;
+    if (side_streams->ends[TB_GPU_SIDE_STREAMS - 1] != NULL) return TB_OK;
     tb_status status = tb_gpu_check(device, cudaDeviceGetStreamPriorityRange(&lowest, &highest),
                                     "asking for priorities", error);
-    for (int32_t s = first; s < end && status == TB_OK; s++) {
+    for (int32_t s = 0; s < TB_GPU_SIDE_STREAMS && status == TB_OK; s++) {
         if (side_streams->streams[s] == NULL)
             status = tb_gpu_check(
                 device,

@@ -1,4 +1,4 @@
-/* Streams in addition to a card's own, for solves that overlap and for groups of worlds (steps.c). */
+/* Streams in addition to a card's own, for solves that overlap and for the second group of worlds (steps.c). */
 #ifndef TB_GPU_SIDE_STREAMS_H
 #define TB_GPU_SIDE_STREAMS_H
 
@@ -9,14 +9,8 @@
  * rounds as there are streams holds up the next one of its own. With a call's stream, that of readers
  * (device_copy.h) and one to spare they are as many as a process has queues to the card (TB_GPU_QUEUES):
  * streams that share a queue wait for each other. The driver makes all queues with its context, 15 ms each, so
- * there are 20 of the 32 that it allows. Behind these, one for each group of small worlds or piles, which have
- * no solves of their own and so never run beside streams of solves of the same call. */
-enum {
-    TB_GPU_SOLVE_STREAMS = 16,
-    TB_GPU_WARP_STREAM = TB_GPU_SOLVE_STREAMS + TB_GPU_GROUPS - 1,
-    TB_GPU_WARP_GROUPS = 16,
-    TB_GPU_SIDE_STREAMS = TB_GPU_WARP_STREAM + TB_GPU_WARP_GROUPS
-};
+ * there are 20 of the 32 that it allows. */
+enum { TB_GPU_SOLVE_STREAMS = 16, TB_GPU_SIDE_STREAMS = TB_GPU_SOLVE_STREAMS + TB_GPU_GROUPS - 1 };
 #define TB_GPU_QUEUES "20"
 
 /* Each stream has an event that it begins after, and one that marks its end. */
@@ -25,10 +19,9 @@ typedef struct tb_gpu_side_streams {
     cudaEvent_t begins[TB_GPU_SIDE_STREAMS], ends[TB_GPU_SIDE_STREAMS];
 } tb_gpu_side_streams;
 
-/* Makes the streams from `first` to before `end` that are missing. Solves have the highest priority: the
- * barrier waits for them. */
+/* Makes the streams that are missing. Solves have the highest priority: the barrier waits for them. */
 tb_status tb_gpu_side_streams_open(tb_gpu_side_streams *side_streams, tb_gpu_device *device,
-                                   int32_t first, int32_t end, tb_error *error);
+                                   tb_error *error);
 void tb_gpu_side_streams_close(tb_gpu_side_streams *side_streams);
 
 /* Later work of the side stream waits for all present work of the stream ... */

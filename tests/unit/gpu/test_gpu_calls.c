@@ -356,9 +356,9 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 }
 END_TEST
 
-/* The same of small worlds and piles, in one launch and in groups with two launches each, and where launches are
- * over before all worlds have made their steps. */
-START_TEST(groups_and_lengths_of_launches_leave_no_trace)
+/* The same of small worlds and piles whose launches are over before all worlds have made their steps, and of worlds
+ * that go alone. */
+START_TEST(lengths_of_launches_leave_no_trace)
 {
     enum { WORLDS = 80 };
     /* precision, schedule, TRIBO_TEST_OVER; in double the general kernel takes the worlds alone */
@@ -366,9 +366,10 @@ START_TEST(groups_and_lengths_of_launches_leave_no_trace)
         tb_precision precision;
         tb_backend_schedule schedule;
         const char *over;
-    } CASES[] = {{TB_FLOAT, {.overlap = 0}, NULL},     {TB_FLOAT, {.overlap = 3}, NULL},
-                 {TB_FLOAT, {.overlap = 0}, "100"},    {TB_FLOAT, {.overlap = 3}, "100"},
-                 {TB_DOUBLE, {.alone = WORLDS}, NULL}, {TB_DOUBLE, {.alone = WORLDS}, "100"}};
+    } CASES[] = {{TB_FLOAT, {.overlap = -1}, NULL},
+                 {TB_FLOAT, {.overlap = -1}, "100"},
+                 {TB_DOUBLE, {.alone = WORLDS}, NULL},
+                 {TB_DOUBLE, {.alone = WORLDS}, "100"}};
     play_card(NULL, NULL, NULL);
     find_card();
     tb_model *models[2] = {jaw_and_mug(), boxes()};
@@ -604,44 +605,12 @@ START_TEST(solves_overlap_where_there_are_many)
 }
 END_TEST
 
-START_TEST(small_worlds_go_in_groups_where_they_are_many)
-{
-    const tb_backend_schedule chosen = {.overlap = -1}, none = {.overlap = 0};
-    const tb_gpu_launch call = {.number_of_worlds = 8192, .slots = 8192, .steps = 500};
-    tb_gpu_launch launch = call;
-    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
-    ck_assert_int_gt(launch.groups, 1);
-    ck_assert_int_gt(launch.steps, tb_gpu_steps_of_warps(&launch)); /* several launches a group */
-    launch = call;
-    tb_gpu_choose_warp(&none, 132, false, false, &launch);
-    ck_assert_int_eq(launch.groups, 1);
-    ck_assert_int_eq(launch.steps, tb_gpu_steps_of_warps(&launch));
-    launch = call;
-    launch.steps = 8; /* one launch each: groups gain nothing */
-    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
-    ck_assert_int_eq(launch.groups, 1);
-    launch = call;
-    launch.slots = 4096; /* the card cannot hold all at once */
-    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
-    ck_assert_int_eq(launch.groups, 1);
-    launch = call;
-    launch.number_of_worlds = launch.slots = 2112; /* the card holds all at once */
-    tb_gpu_choose_warp(&chosen, 132, false, false, &launch);
-    ck_assert_int_eq(launch.groups, 1);
-    launch = call;
-    tb_gpu_choose_warp(&chosen, 132, false, true,
-                       &launch); /* the caller is asked after one launch */
-    ck_assert_int_eq(launch.groups, 1);
-}
-END_TEST
-
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_caller_is_not_asked_during_one_step, tables_of_a_model_are_made_once,
           a_crowded_pile_asks_no_more_than_other_worlds, a_course_asks_as_little_as_a_step,
           a_long_course_sends_each_row_once, a_caller_may_give_up_between_launches,
           a_caller_may_give_up_during_a_launch, how_a_call_is_spread_over_the_card_leaves_no_trace,
-          groups_and_lengths_of_launches_leave_no_trace,
+          lengths_of_launches_leave_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
-          fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many,
-          small_worlds_go_in_groups_where_they_are_many)
+          fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many)
