@@ -141,8 +141,8 @@ typedef struct tb_solve_options {
     bool as_listed;
     /* the solver calls it between sweeps; true ends the solve as CANCELLED; NULL: never. On a GPU: before
      * each launch of at most 64 steps, and about every 0.1 ms of it, but not during one step nor during a
-     * launch of small worlds, which takes some 10 ms, and up to 50 in the strike of a grasp. After true
-     * each world ends its step, so that worlds may have taken different numbers of steps */
+     * launch of small worlds, which begin no step after 12 ms. After true each world ends its step, so
+     * that worlds may have taken different numbers of steps */
     bool (*cancelled)(void *context);
     void *cancelled_context;
 } tb_solve_options;

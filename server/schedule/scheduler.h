@@ -9,8 +9,9 @@
  * options; waiting step jobs are merged into one batch, which changes no result. Slice jobs
  * (grasps, problem files) compute for a few milliseconds at each call. The owner selects by
  * priority, then by fair share: the client with the least recent device time goes first. The owner
- * checks cancellation and deadlines before launch and between steps, and within a step that lasts of
- * the worlds of one job on processors, which is then not made. A full queue refuses at once and gives a retry time.
+ * checks cancellation and deadlines before launch and between steps. On processors it also ends a long
+ * step of a job that is alone in its batch: no world makes that step. A full queue refuses at once and
+ * gives a retry time.
  *
  * A step job runs in chunks of about a millisecond, so that jobs with different numbers of steps
  * share batches and no client waits for another client's thousand steps. A slice of a lone job is

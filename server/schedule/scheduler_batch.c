@@ -317,7 +317,7 @@ static void note_pace(const td_batch *batch, int32_t steps, int64_t took_ns, dou
                  (double)took_ns * threads / steps, td_monotonic_ns());
 }
 
-/* Why a job ended within a step, and after how many. */
+/* Writes down why nobody waits for a job that ended within a step, and after how many steps. */
 static void tell_end(td_job *job)
 {
     tb_error why = {0};
@@ -381,22 +381,21 @@ int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
     options.threads = parallel ? batch->packers : 1;
     options.solve.threads = 1;
     tb_status status = grow_worlds(batch, batch->worlds, &error);
-    bool within = status == TB_OK && can_end_within(batch, steps);
-    const bool saves = within && batch->worlds > 1;
-    if (saves) within = save_worlds(batch);
+    const bool within = status == TB_OK && can_end_within(batch, steps);
+    const bool saved = within && batch->worlds > 1 && save_worlds(batch);
     atomic_store(&batch->unwanted, false);
-    if (within) {
+    if (saved || (within && batch->worlds == 1)) {
         options.solve.cancelled = is_unwanted;
         options.solve.cancelled_context = batch;
     }
     if (status == TB_OK) status = tb_stepper_set_options(stepper, &options, &error);
     if (status != TB_OK)
         fail_all(batch, status, &error);
-    else if (parallel || saves)
+    else if (parallel || saved)
         launch_together(batch, stepper, steps);
     else
         launch_serial(batch, steps);
-    if (saves && within) forget_saved(batch, batch->list[0]->worlds);
+    if (saved) forget_saved(batch, batch->list[0]->worlds);
     if (status != TB_OK) return 0;
     const int64_t took = td_monotonic_ns() - begin;
     if (known) note_pace(batch, steps, took, threads);

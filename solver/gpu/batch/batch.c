@@ -364,8 +364,8 @@ static void pack_world(void *context, int32_t i, int32_t thread)
     pack_course(p, header_of(p, i), task);
 }
 
-/* The order in which blocks take the worlds of a launch of small worlds or piles: those with the most contacts first, and among
- * them those whose last solve took the most iterations. Worlds that are alike run the same code at about the same
+/* The order in which blocks take the worlds of a launch of small worlds or piles: those with the most
+ * contacts first, and among them those whose last solve took the most iterations. Worlds that are alike run the same code at about the same
  * time, so the warps of a processor fetch it less often. */
 enum { MOST_CONTACTS = (int)TB_GPU_WARP_CONTACTS, MOST_ITERATIONS = 7 };
 enum { ORDER_KEYS = (MOST_CONTACTS + 1) * (MOST_ITERATIONS + 1) };

@@ -71,7 +71,7 @@ typedef struct tb_gpu_launch {
     int32_t overlap;   /* blocks of solves that others do not wait for; 0: they wait */
     int32_t fast;      /* bytes of fast memory for a world's factor */
     int32_t groups;    /* of worlds, 1 without overlap */
-    int32_t *counts;   /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero; or times (launch_time.h) */
+    int32_t *counts;   /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero; or a time (launch_time.h) */
     int32_t *kinds;    /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
     int32_t *order;    /* slots by kinds */
     unsigned char *arenas;

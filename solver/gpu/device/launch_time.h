@@ -4,13 +4,7 @@
 #ifndef TB_GPU_LAUNCH_TIME_H
 #define TB_GPU_LAUNCH_TIME_H
 
-#include <stdint.h>
-
-/* Words of tb_gpu_launch.counts that keep the time at which the launch began: ns of the card's clock, 0
- * before. */
-enum { TB_GPU_LAUNCH_TIME_COUNTS = sizeof(uint64_t) / sizeof(int32_t) };
-
-#ifdef __CUDACC__
+#include "gpu/device/gpu_internal.h"
 
 /* ns after which no world begins a step. Other callers, a deadline or a cancellation wait for 20 ms at most;
  * the steps that are being made take up to 7 of them. */
@@ -23,7 +17,8 @@ static __device__ unsigned long long card_time(void)
     return now;
 }
 
-/* The time at which no world of the launch begins another step. The first team to ask begins the launch. */
+/* The time from which on no world of the launch begins another step, ns of the card's clock. The first team to
+ * ask begins the launch, and leaves the time in `counts`, which are zero before. */
 TB_STATIC unsigned long long end_of_launch(const tb_gpu_launch *launch)
 {
     unsigned long long end = 0;
@@ -46,5 +41,4 @@ TB_STATIC bool is_over(unsigned long long end)
     return over != 0;
 }
 
-#endif
 #endif

@@ -271,22 +271,14 @@ START_TEST(a_deadline_and_a_cancelled_call_end_a_step_that_lasts)
 END_TEST
 
 /* It has no contacts, so its steps have nothing to solve. */
-static tb_model *free_box(void)
+static tb_model *free_sphere(void)
 {
+    static const char text[] =
+        "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
     tb_error error = {0};
     tb_scene *scene = NULL;
     tb_model *model = NULL;
-    tb_body_def def = tb_body_defaults();
-    tb_joint_def joint = tb_joint_defaults();
-    tb_shape_def box = tb_shape_defaults();
-    TEST_OK(tb_scene_create(NULL, &scene, &error), &error);
-    TEST_OK(tb_scene_add_body(scene, &def, &box.body, &error), &error);
-    joint.body = box.body;
-    joint.type = TB_JOINT_FREE;
-    TEST_OK(tb_scene_add_joint(scene, &joint, NULL, &error), &error);
-    box.type = TB_SHAPE_BOX;
-    box.size[0] = box.size[1] = box.size[2] = 0.1;
-    TEST_OK(tb_scene_add_shape(scene, &box, NULL, &error), &error);
+    TEST_OK(tb_scene_load_mjcf(text, strlen(text), NULL, NULL, &scene, &error), &error);
     TEST_OK(tb_scene_compile(scene, &model, &error), &error);
     tb_scene_destroy(scene);
     return model;
@@ -298,7 +290,7 @@ START_TEST(a_step_of_several_worlds_that_lasts_ends_for_all_of_them)
     enum { WORLDS = 4 };
     for (int threads = 1; threads <= 2; threads++) {
         fixture f;
-        tb_model *models[2] = {pile_of_boxes(6, 0.5), free_box()};
+        tb_model *models[2] = {pile_of_boxes(6, 0.5), free_sphere()};
         tb_state *states[WORLDS];
         tb_certificate certificates[WORLDS];
         uint64_t before[WORLDS];
