@@ -6,6 +6,8 @@
 
 #include "gpu/device/gpu_internal.h"
 
+#ifdef __CUDACC__
+
 /* ns after which no world begins a step. Other callers, a deadline or a cancellation wait for 20 ms at most;
  * the steps that are being made take up to 7 of them. */
 enum { LAUNCH_NS = 12000000 };
@@ -41,4 +43,5 @@ TB_STATIC bool is_over(unsigned long long end)
     return over != 0;
 }
 
+#endif
 #endif
