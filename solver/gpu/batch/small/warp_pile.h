@@ -127,6 +127,9 @@ TB_TEAM_FN void warp_share_block(warp_problem *p, const warp_own *b)
 }
 
 enum { WARP_STARTS = 5 /* random ones of a solve, after its own */ };
+/* A start whose residual is larger is swept first. Steps from statuses gain nothing here: 30.6 for 31.6
+ * million steps a second of six boxes in 8,192 worlds on an H200. */
+static const double WARP_COLD = 0.05;
 
 /* Solves for the blocks of all lanes; false: it has not come to the tolerance. x: velocities of the lane's
  * block. */
@@ -151,15 +154,17 @@ TB_STATIC bool warp_solve_blocks(warp_problem *p, int32_t items, int32_t columns
     TB_EACH (column, WARP_COLUMNS) m->s[column] = 0;
     tb_team_sync();
     wide_progress now = {0};
-    wide_begin(p, &now, false);
-    const double start = now.residual;
+    if (!wide_begin(p, &now)) {
+        if (now.residual > WARP_COLD) wide_sweep_start(p, &now);
+        wide_weigh_start(&now);
+    }
     bool solved = wide_iterate(p, &now, INT32_MAX) == WIDE_REACHED;
     TB_ROLLED
     for (int k = 0; k < WARP_STARTS && !solved; k++) {
         wide_begin_again(p, &now);
         solved = wide_iterate(p, &now, INT32_MAX) == WIDE_REACHED;
     }
-    *effort = TB_VALUE(warp_effort){now.residual, start, now.steps, now.sweeps};
+    *effort = TB_VALUE(warp_effort){now.residual, now.start, now.steps, now.sweeps};
     if (!b->is || !solved) return solved;
     wide_own o = wide_item_of(m, lane);
     wide_take_rows(&o, m->answer, o.lambda);

@@ -22,12 +22,14 @@ enum {
     WIDE_MOST_ROWS = 3 * WARP_ITEMS,
     WIDE_MOST_QUADS = 288,    /* 24 contacts between bodies without a common group */
     WIDE_COMPLIANT_ROWS = 16, /* rows of joints, which come first */
+    WIDE_HAS_STATUSES = 0,
 #else
     WIDE_MOST_ITEMS = 80,
     WIDE_MOST_ROWS = 112,
     WIDE_MOST_QUADS = 448,
     WIDE_MOST_VALUES = 1432, /* of Y; more have no room on their way to its groups */
     WIDE_COMPLIANT_ROWS = WIDE_MOST_ROWS,
+    WIDE_HAS_STATUSES = 1, /* solves begin with steps from statuses (wide_statuses.h) */
 #endif
     WIDE_LANES = 32, /* of a world, which hold the first rows of the system */
     WIDE_GROUP = 4,  /* dofs */
@@ -107,6 +109,7 @@ typedef struct TB_ALIGNED(16) wide_memory {
     tb_real bound[WIDE_MOST_ITEMS];          /* mu of several rows, the upper bound of one */
     uint32_t columns[WIDE_MOST_ITEMS];       /* see wide_columns */
     uint8_t active[WIDE_MOST_ITEMS];         /* its K or its lack counts in the system */
+    uint8_t status[WIDE_MOST_ITEMS];         /* see wide_status_of */
 #ifdef TB_UNIT_PILE
     uint8_t item_of[WIDE_MOST_ROWS]; /* of a row */
     uint32_t items_of[WIDE_GROUPS];  /* with dofs of a group, as bits */
@@ -118,6 +121,7 @@ typedef struct TB_ALIGNED(16) wide_memory {
 /* How far a solve is between two rounds. */
 typedef struct wide_progress {
     double residual; /* of the answer, or of the iterate where that is too far to be judged */
+    double start;    /* residual of the start */
     double last;     /* residual of the round before */
     tb_real epsilon; /* weight of the proximal term, as a share of G's diagonal */
     int32_t steps, sweeps, failures, extensions;
@@ -417,6 +421,13 @@ TB_STATIC void wide_load_items(wide_solve *w)
     }
 }
 
+/* The impulses of the start as the iterate. */
+TB_STATIC void wide_put_start(wide_solve *w, const tb_real *lambda, const tb_real *fine)
+{
+    TB_EACH (r, w->rows) wide_memory_of(w)->lambda[r] = tb_impulse_at(lambda, fine, r);
+    tb_team_sync();
+}
+
 /* The items, of which Y has `values` numbers, and the start. The numbers are copied first, all at
  * once: lanes that read their rows from memory would wait for one number after another. */
 TB_STATIC void wide_load(wide_solve *w, int32_t values, const tb_real *lambda, const tb_real *fine)
@@ -438,7 +449,7 @@ TB_STATIC void wide_load(wide_solve *w, int32_t values, const tb_real *lambda, c
     c_squared = tb_team_total(c_squared);
     if (TB_LEADER) w->inverse_norm = c_squared > 0 ? 1 / sqrt(c_squared) : 1;
     tb_team_sync();
-    TB_EACH (r, w->rows) m->lambda[r] = tb_impulse_at(lambda, fine, r);
+    wide_put_start(w, lambda, fine);
     TB_EACH (dof, WIDE_MOST_DOFS) m->s[dof] = 0;
     TB_EACH (i, w->items) m->weight[i] = wide_weight_of(w, i);
     /* wide_add_whole_item multiplies it by zero, behind a last item of two rows */

@@ -6,6 +6,11 @@
 #include "gpu/batch/wide/wide_data.h"
 #include "solve/newton/law_slope.h"
 
+/* Share of friction's radius from which on impulses count as on the rim. */
+static const double WIDE_RIM = 0.999;
+/* The least slip that is assumed of a contact on the rim, as a share of its radius. */
+static const double WIDE_LEAST_SLIP = 1e-3;
+
 /* ---- one item ---- */
 
 /* An item's numbers in a lane; rows that it has not are zero. */
@@ -49,9 +54,22 @@ WIDE_FN double wide_square_of_natural(const wide_own *o)
     return warp_natural_of(o->lambda, o->x, (double)o->mu, o->lower, o->upper);
 }
 
-/* The nearest impulses to z of a contact with spin, in place, and the slope d. Numbers that the
- * projection in working precision has not moved keep their double. */
-TB_CALLED void wide_project_spin(const wide_own *o, double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
+/* The status of impulses in the item's set: open, within it, on friction's rim. Of an item of one row: at
+ * its lower bound, between, at its upper one. */
+WIDE_FN tb_contact_status wide_status_of(const wide_own *o, const double l[WIDE_ROWS])
+{
+    const double radius = WIDE_RIM * (double)o->mu * l[0], spin = 1.5 * l[3];
+    if (!(l[0] > o->lower)) return TB_CONTACT_OPEN;
+    if (o->rows == 1) return l[0] < o->upper ? TB_CONTACT_STICK : TB_CONTACT_SLIP;
+    return l[1] * l[1] + l[2] * l[2] + spin * spin < radius * radius ? TB_CONTACT_STICK
+                                                                     : TB_CONTACT_SLIP;
+}
+
+/* The nearest impulses to z of a contact with spin, in place, and the slope d, as they were if it had
+ * the status (tb_law_slope_of_status). Numbers that the projection in working precision has not
+ * moved keep their double. */
+TB_CALLED void wide_project_spin(const wide_own *o, int32_t status, double z[WIDE_ROWS],
+                                 tb_real d[WIDE_SLOPES])
 {
     const tb_block law = wide_spin_law(o);
     tb_real from[WIDE_ROWS], at[WIDE_ROWS], lambda[WIDE_ROWS];
@@ -59,7 +77,7 @@ TB_CALLED void wide_project_spin(const wide_own *o, double z[WIDE_ROWS], tb_real
         from[r] = TB_R(z[r]);
         lambda[r] = TB_R(o->lambda[r]);
     }
-    (void)tb_law_slope(&law, from, lambda, at, d);
+    (void)tb_law_slope_of_status(&law, status, 0, from, lambda, at, d);
     for (int32_t r = 0; r < WIDE_ROWS; r++)
         if (at[r] != from[r]) z[r] = (double)at[r];
 }
@@ -109,6 +127,43 @@ WIDE_FN void wide_project_with_slope(const wide_own *o, double z[WIDE_ROWS], tb_
     d[8] -= TB_R(f) * a2 * n2;
 }
 
+/* The nearest impulses to z of an item without spin, and their slope, as they were if it had the
+ * status, to first order: a contact that slips does so along its impulses, by `reach` (N s) of z beyond
+ * them. As tb_law_slope_of_status, in double. */
+WIDE_FN void wide_assume_status(const wide_own *o, int32_t status, double reach,
+                                double z[WIDE_ROWS], tb_real d[WIDE_SLOPES])
+{
+    for (int i = 0; i < 9; i++) d[i] = 0;
+    if (status == TB_CONTACT_OPEN || (o->rows == 1 && status == TB_CONTACT_SLIP)) {
+        z[0] = status == TB_CONTACT_OPEN ? o->lower : o->upper;
+        z[1] = z[2] = 0;
+        return;
+    }
+    d[0] = 1;
+    if (o->rows == 1) return;
+    if (status == TB_CONTACT_STICK) {
+        d[4] = d[8] = 1;
+        return;
+    }
+    const double l1 = o->lambda[1], l2 = o->lambda[2], length2 = l1 * l1 + l2 * l2;
+    const double radius = (double)o->mu * o->lambda[0], over = z[0] - o->lambda[0];
+    if (!(radius > 0) || !(length2 > FLT_MIN)) {
+        z[1] = z[2] = 0;
+        return;
+    }
+    const double inverse = warp_inverse_root(length2), n1 = l1 * inverse, n2 = l2 * inverse;
+    const double far = fmax(reach / radius, WIDE_LEAST_SLIP), f = 1 / (1 + far);
+    const double e1 = z[1] - l1 * (1 + far), e2 = z[2] - l2 * (1 + far);
+    const double along = n1 * e1 + n2 * e2, rim = radius + (double)o->mu * over;
+    z[1] = n1 * rim + f * (e1 - n1 * along);
+    z[2] = n2 * rim + f * (e2 - n2 * along);
+    d[3] = o->mu * TB_R(n1);
+    d[6] = o->mu * TB_R(n2);
+    d[4] = TB_R(f * (1 - n1 * n1));
+    d[5] = d[7] = -TB_R(f * n1 * n2);
+    d[8] = TB_R(f * (1 - n2 * n2));
+}
+
 /* The nearest impulses of the item's law to z, in place. */
 WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
 {
@@ -117,7 +172,7 @@ WIDE_FN void wide_project(const wide_own *o, double z[WIDE_ROWS])
         double x[WIDE_ROWS];
         tb_real d[WIDE_SLOPES];
         for (int32_t r = 0; r < WIDE_ROWS; r++) x[r] = z[r];
-        wide_project_spin(&own, x, d);
+        wide_project_spin(&own, TB_STATUS_UNKNOWN, x, d);
         for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = x[r];
         return;
     }

@@ -17,7 +17,7 @@
  * working precision, impulses, velocities and residuals in double, so that no round goes on from
  * rounded velocities.
  *
- * The start is judged first. Later the residual of the iterate, whose velocities follow from the
+ * The start is judged first, then wide_statuses.h makes steps from its statuses. Later the residual of the iterate, whose velocities follow from the
  * steps, tells when a judgement is due, for which impulses are brought into their laws' sets and
  * velocities are summed anew. */
 #ifndef TB_GPU_WIDE_SOLVE_H
@@ -37,8 +37,6 @@ static const double WIDE_CONTRACTION = 0.2, WIDE_DECREASE = 1e-4;
 /* An item without a slope whose lack is at most this share of the tolerance, as a velocity, is left
  * out of the system. */
 static const double WIDE_NO_LACK = 0.01;
-/* A start whose residual is larger is swept first. */
-static const double WIDE_COLD = 0.05;
 /* An iterate whose residual is at most so many tolerances is judged. */
 static const double WIDE_NEAR = 2;
 /* Steps of Newton's from a start, after which the solve begins anew. */
@@ -72,6 +70,7 @@ enum { WIDE_FAILURES = 2 /* in a row, before sweeps */ };
 /* How a pass over the items comes to the point at which it looks. */
 typedef enum wide_way {
     WIDE_AT_START, /* no step: p is where the iterate is */
+    WIDE_ASSUMED,  /* the same, with slopes of the items' statuses */
     WIDE_STEP,     /* a step follows from the change of velocities by ds */
     WIDE_SHORTER   /* the step of the last pass, with another length */
 } wide_way;
@@ -122,7 +121,7 @@ TB_STATIC wide_own wide_go(wide_solve *w, int32_t item, wide_way way, tb_real le
     if (way == WIDE_STEP) wide_find_step(m, m->columns[item]);
     wide_take_rows(&o, m->lambda, o.lambda);
     wide_take_rows(&o, m->x, o.x);
-    if (way == WIDE_AT_START) {
+    if (way == WIDE_AT_START || way == WIDE_ASSUMED) {
         wide_put_rows(&o, o.lambda, m->p);
         return o;
     }
@@ -141,7 +140,7 @@ TB_FN void wide_put_active(wide_solve *w, int32_t item, tb_real epsilon, bool ha
 }
 
 /* wide_linearize of a contact with spin. */
-TB_CALLED double wide_linearize_spin(wide_solve *w, int32_t item, tb_real epsilon,
+TB_CALLED double wide_linearize_spin(wide_solve *w, int32_t item, tb_real epsilon, bool assumed,
                                      const wide_own *o)
 {
     wide_memory *m = wide_memory_of(w);
@@ -150,7 +149,8 @@ TB_CALLED double wide_linearize_spin(wide_solve *w, int32_t item, tb_real epsilo
     tb_real d[WIDE_SLOPES];
     double z[WIDE_ROWS], sum = 0;
     for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] = m->p[o->row + r] - (double)rho * o->x[r];
-    wide_project_spin(o, z, d);
+    wide_project_spin(o, assumed ? m->status[item] : (int32_t)TB_STATUS_UNKNOWN, z, d);
+    if (WIDE_HAS_STATUSES && !assumed) m->status[item] = (uint8_t)wide_status_of(o, z);
     for (int32_t r = 0; r < WIDE_ROWS; r++) {
         const tb_real lack = TB_R(z[r] - o->lambda[r]);
         const tb_real shrink =
@@ -164,9 +164,10 @@ TB_CALLED double wide_linearize_spin(wide_solve *w, int32_t item, tb_real epsilo
     return sum;
 }
 
-/* K and the lack of the item there. Returns the square of its w (lambda - prox_C(p - xi / w)), a
- * velocity. */
-TB_STATIC double wide_linearize(wide_solve *w, int32_t item, tb_real epsilon, const wide_own *o)
+/* K and the lack of the item there, as they would be with its status where that is assumed. Returns
+ * the square of its w (lambda - prox_C(p - xi / w)), a velocity. */
+TB_STATIC double wide_linearize(wide_solve *w, int32_t item, tb_real epsilon, bool assumed,
+                                const wide_own *o)
 {
     wide_memory *m = wide_memory_of(w);
     const tb_real weight = epsilon * m->weight[item];
@@ -176,12 +177,18 @@ TB_STATIC double wide_linearize(wide_solve *w, int32_t item, tb_real epsilon, co
     const int32_t n = o->rows;
     if (n == WIDE_ROWS) {
         const wide_own own = *o;
-        return wide_linearize_spin(w, item, epsilon, &own);
+        return wide_linearize_spin(w, item, epsilon, assumed, &own);
     }
     wide_take_rows(o, m->p, z);
     WIDE_FULL
     for (int32_t r = 0; r < WIDE_ROWS; r++) z[r] -= (double)rho * o->x[r];
-    wide_project_with_slope(o, z, d);
+    if (WIDE_HAS_STATUSES && assumed) {
+        const double slip = sqrt(o->x[1] * o->x[1] + o->x[2] * o->x[2]);
+        wide_assume_status(o, m->status[item], (double)rho * slip, z, d);
+    } else {
+        wide_project_with_slope(o, z, d);
+        if (WIDE_HAS_STATUSES) m->status[item] = (uint8_t)wide_status_of(o, z);
+    }
     WIDE_FULL
     for (int32_t r = 0; r < 3; r++) {
         if (r >= n) continue;
@@ -203,7 +210,7 @@ TB_CALLED double wide_look(wide_solve *w, tb_real epsilon, wide_way way, tb_real
     if (way == WIDE_STEP) wide_expand(w);
     TB_EACH (item, w->items) {
         const wide_own o = wide_go(w, item, way, length);
-        merit += wide_linearize(w, item, epsilon, &o);
+        merit += wide_linearize(w, item, epsilon, way == WIDE_ASSUMED, &o);
     }
     return wide_root_of_sum(merit);
 }
@@ -318,17 +325,6 @@ TB_STATIC void wide_sweep_on(wide_solve *w, wide_progress *now, int32_t turns)
     now->sweeps += turns;
 }
 
-/* Bursts, each longer than the last one, while they gain. */
-TB_STATIC void wide_begin_with_sweeps(wide_solve *w, wide_progress *now)
-{
-    TB_ROLLED
-    for (int32_t turns = WIDE_BURST; turns <= WIDE_LONGEST_BURST; turns *= 2) {
-        const double before = now->residual;
-        wide_sweep_on(w, now, turns);
-        if (now->residual <= w->tolerance || !(now->residual <= WIDE_GAIN * before)) return;
-    }
-}
-
 /* After a round: a smaller proximal weight, or a larger one, and sweeps after some failures. */
 TB_STATIC void wide_follow(wide_solve *w, wide_progress *now, wide_end end)
 {
@@ -410,17 +406,35 @@ TB_CALLED wide_state wide_iterate(wide_solve *w, wide_progress *progress, int32_
     return state;
 }
 
-/* Judges the start, and sweeps where that is cheaper or the start is far away. */
-TB_STATIC void wide_begin(wide_solve *w, wide_progress *now, bool begins_with_sweeps)
+/* ---- the start ---- */
+
+/* Judges the start. False: it is no answer. */
+TB_STATIC bool wide_begin(wide_solve *w, wide_progress *now)
 {
-    now->residual = wide_judge(w);
-    if (now->residual <= w->tolerance) return;
-    wide_take_answer(w);
-    now->summed = now->residual;
-    if (begins_with_sweeps || now->residual > WIDE_COLD) wide_begin_with_sweeps(w, now);
-    now->epsilon = tb_clamp(TB_R(sqrt(now->residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
     now->last = DBL_MAX;
     now->limit = (int32_t)WIDE_STEPS;
+    now->residual = now->start = wide_judge(w);
+    if (now->residual <= w->tolerance) return true;
+    wide_take_answer(w);
+    now->summed = now->residual;
+    return false;
+}
+
+/* Sweeps a start that was judged last: bursts, each longer than the last one, while they gain. */
+TB_STATIC void wide_sweep_start(wide_solve *w, wide_progress *now)
+{
+    TB_ROLLED
+    for (int32_t turns = WIDE_BURST; turns <= WIDE_LONGEST_BURST; turns *= 2) {
+        const double before = now->residual;
+        wide_sweep_on(w, now, turns);
+        if (now->residual <= w->tolerance || !(now->residual <= WIDE_GAIN * before)) return;
+    }
+}
+
+/* Epsilon of the first round, from a start that is as near as its residual says. */
+TB_STATIC void wide_weigh_start(wide_progress *now)
+{
+    now->epsilon = tb_clamp(TB_R(sqrt(now->residual)), WIDE_LEAST_EPSILON, WIDE_FIRST_EPSILON);
 }
 
 #endif

@@ -4,33 +4,8 @@
 #define TB_GPU_WIDE_STEP_H
 
 #include "gpu/batch/wide/wide_recovery.h"
+#include "gpu/batch/wide/wide_statuses.h"
 #include "step/stages/stages.h"
-
-/* ---- history ---- */
-
-static const double WIDE_STEP_PRICE = 4; /* of a step of Newton's, in sweeps */
-
-/* By the means of auto.c: whether solves that begin with sweeps have cost less, and what this one has
- * cost. The way that is not taken comes again as its mean fades. */
-TB_STATIC bool wide_begins_with_sweeps(const tb_solve_history *h)
-{
-    return !newton_is_cheapest(h, false);
-}
-
-TB_STATIC void wide_learn(const wide_progress *now, bool began_with_sweeps, tb_solve_history *h)
-{
-    const double cost = WIDE_STEP_PRICE * now->steps + now->sweeps;
-    if (cost == 0) return;
-    if (!began_with_sweeps) {
-        h->newton = learn(h->newton, cost);
-        h->sweeps *= HISTORY_DECAY;
-        return;
-    }
-    /* steps that ended the solve are a first guess of what Newton from its start costs */
-    if (now->steps > 0 && !(h->newton > 0)) h->newton = cost;
-    h->sweeps = learn(h->sweeps, cost);
-    h->newton *= HISTORY_DECAY;
-}
 
 /* ---- the solution ---- */
 
@@ -137,12 +112,16 @@ typedef struct wide_slice {
 
 /* The start of a solve, or the iterate where it was paused. */
 TB_STATIC void wide_take_up(wide_solve *s, const tb_world *w, const wide_pause *pause,
-                            bool begins_with_sweeps, wide_progress *now)
+                            wide_progress *now)
 {
     wide_load(s, w->number_of_values, w->warm, w->fine);
     memset(now, 0, sizeof *now);
     if (!pause) {
-        wide_begin(s, now, begins_with_sweeps);
+        if (wide_begin(s, now) || wide_step_from_statuses(s, now) != WIDE_FAILED) return;
+        wide_put_start(s, w->warm, w->fine);
+        now->residual = wide_judge(s);
+        wide_sweep_start(s, now);
+        wide_weigh_start(now);
         return;
     }
     *now = pause->now;
@@ -202,13 +181,8 @@ TB_STATIC wide_outcome wide_find_solution(tb_world *w, wide_solve *s, const wide
         s->has_fine = solution->fine != NULL;
         s->tolerance = w->options->solve.tolerance;
     }
-    tb_solve_history history;
-    double numbers[TB_HISTORY_NUMBERS]; /* read whole, not byte by byte */
-    for (int32_t i = 0; i < TB_HISTORY_NUMBERS; i++) numbers[i] = w->state->history[i];
-    memcpy(&history, numbers, sizeof history);
-    const bool begins_with_sweeps = wide_begins_with_sweeps(&history);
     wide_progress now;
-    wide_take_up(s, w, slice->resumes ? slice->pause : NULL, begins_with_sweeps, &now);
+    wide_take_up(s, w, slice->resumes ? slice->pause : NULL, &now);
     const int32_t made = slice->resumes ? now.steps + now.sweeps : 0;
     const int32_t more = made > slice->first ? made : slice->first;
     const int32_t most = w->options->solve.maximum_iterations - (int32_t)WIDE_MOST_AT_ONCE;
@@ -218,9 +192,10 @@ TB_STATIC wide_outcome wide_find_solution(tb_world *w, wide_solve *s, const wide
         wide_put_down(s, &now, mark, slice->pause);
         return WIDE_BEGUN;
     }
-    wide_learn(&now, begins_with_sweeps, &history);
     if (TB_LEADER) {
-        w->history = history;
+        double history[TB_HISTORY_NUMBERS]; /* read whole, not byte by byte; it stays as it is */
+        for (int32_t i = 0; i < TB_HISTORY_NUMBERS; i++) history[i] = w->state->history[i];
+        memcpy(&w->history, history, sizeof w->history);
         w->factor = NULL;
     }
     if (state == WIDE_REACHED) wide_put_solution(s, &now, solution);
