@@ -17,9 +17,9 @@
  * working precision, impulses, velocities and residuals in double, so that no round goes on from
  * rounded velocities.
  *
- * The start is judged first, then wide_statuses.h makes steps from its statuses. Later the residual of the iterate, whose velocities follow from the
- * steps, tells when a judgement is due, for which impulses are brought into their laws' sets and
- * velocities are summed anew. */
+ * The start is judged first; worlds that are no piles go on from its statuses (wide_statuses.h). Later
+ * the residual of the iterate, whose velocities follow from the steps, tells when a judgement is due,
+ * for which impulses are brought into their laws' sets and velocities are summed anew. */
 #ifndef TB_GPU_WIDE_SOLVE_H
 #define TB_GPU_WIDE_SOLVE_H
 
