@@ -31,8 +31,8 @@ TB_STATIC void wide_assume_statuses(wide_solve *w, tb_real epsilon)
 /* From a start that was judged. CONTRACTED: rounds go on from the iterate. FAILED: it is no better than the
  * start.
  *
- * An answer has settled, too: dry friction of light joints has impulses that a residual within the tolerance does
- * not see, and answers before they have settled let such joints creep. */
+ * An answer before the last step counts only when it has settled: dry friction of light joints has impulses that a
+ * residual within the tolerance does not see, and answers that have not settled let such joints creep. */
 TB_CALLED wide_end wide_step_from_statuses(wide_solve *w, wide_progress *now)
 {
     wide_memory *m = wide_memory_of(w);
