@@ -193,8 +193,8 @@ START_TEST(bodies_that_make_no_sense_are_refused)
     mjcf_refuses(WORLD("<body name='a'/>\n<body name='a'/>"), TB_INVALID_ARGUMENT, 2, "body 'a'");
     mjcf_refuses(WORLD("<body mocap='true'><joint/><geom size='1'/></body>"), TB_INVALID_ARGUMENT,
                  1, "kinematic");
-    static const char *const ELEMENTS[] = {"composite", "flexcomp", "plugin"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const ELEMENTS[] = {"composite", "plugin"};
+    for (int i = 0; i < 2; i++) {
         char text[100];
         snprintf(text, sizeof text, WORLD("<body>\n\n<%s/></body>"), ELEMENTS[i]);
         mjcf_refuses(text, TB_UNSUPPORTED, 3, "is not supported");

@@ -12,6 +12,13 @@ void tb_mesh_data_free(tb_mesh_data *mesh)
     memset(mesh, 0, sizeof *mesh);
 }
 
+void tb_simplices_free(tb_simplices *body)
+{
+    free(body->points);
+    free(body->simplices);
+    memset(body, 0, sizeof *body);
+}
+
 tb_status tb_mesh_data_compact(tb_mesh_data *mesh, tb_error *error)
 {
     const size_t vertices = (size_t)mesh->number_of_vertices;

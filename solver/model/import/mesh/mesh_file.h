@@ -25,6 +25,17 @@ typedef struct tb_mesh_data {
 
 void tb_mesh_data_free(tb_mesh_data *mesh);
 
+/* A body cut into simplices: segments, triangles or tetrahedra. */
+typedef struct tb_simplices {
+    int32_t dimension; /* 1, 2 or 3: a simplex has one point more */
+    double *points;    /* number_of_points x 3, m; heap */
+    int32_t number_of_points;
+    int32_t *simplices; /* number_of_simplices x (dimension + 1); heap */
+    int32_t number_of_simplices;
+} tb_simplices;
+
+void tb_simplices_free(tb_simplices *body);
+
 /* Leaves out vertices that no triangle uses. RESOURCE_EXHAUSTED without memory. */
 tb_status tb_mesh_data_compact(tb_mesh_data *mesh, tb_error *error);
 
@@ -68,6 +79,19 @@ tb_status tb_dae_parse(const char *text, size_t size, const char *file, tb_mesh_
  * RESOURCE_EXHAUSTED beyond the limits. The caller frees *mesh. */
 tb_status tb_csg_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
+
+/* The lines of a Wavefront OBJ (statement l), as segments; faces are ignored, all vertices stay.
+ * Failures are those of tb_obj_parse. The caller frees *body. */
+tb_status tb_obj_parse_lines(const char *text, size_t size, const char *file, tb_simplices *body,
+                             tb_error *error);
+
+/* GMSH's MSH, versions 2.2 and 4.1, text or binary: the tetrahedra of all entities, where there are none
+ * the triangles, where there are none the segments. Points stay in the file's order, also those that no
+ * simplex uses. INVALID_ARGUMENT for malformed text and nodes that are not there, DATA_LOSS for a file
+ * that ends early, UNSUPPORTED for other versions, byte orders and curved elements, RESOURCE_EXHAUSTED
+ * beyond the limits. The caller frees *body. */
+tb_status tb_gmsh_parse(const char *bytes, size_t size, const char *file, tb_simplices *body,
+                        tb_error *error);
 
 /* Whether a file's name ends like one of COLLADA, the one mesh format that is XML. */
 bool tb_mesh_is_dae(const char *file);

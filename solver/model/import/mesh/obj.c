@@ -30,8 +30,11 @@ typedef struct obj_reader {
     int32_t vertices_seen; /* before the present statement, for negative indices */
     int32_t *triangles;
     int32_t number_of_triangles, triangle_capacity;
-    int32_t *face; /* vertex indices of the current face */
+    int32_t *face; /* vertex indices of the current face or line */
     int32_t face_capacity;
+    bool lines;        /* lines are read, not faces */
+    int32_t *segments; /* pairs of vertex indices */
+    int32_t number_of_segments, segment_capacity;
 } obj_reader;
 
 /* ---- text ---- */
@@ -214,24 +217,55 @@ static tb_status add_triangles(obj_reader *r, int32_t count)
     return TB_OK;
 }
 
+/* The vertex indices of a face or line, into `face`. */
+static tb_status read_corners(obj_reader *r, const char *field, int32_t *count)
+{
+    *count = 0;
+    while (!at_statement_end(r)) {
+        if (*count >= TB_MESH_FILE_LIMIT)
+            return fail(r, TB_RESOURCE_EXHAUSTED, field, "too many vertices in one statement");
+        if (*count == r->face_capacity) {
+            int32_t *face = tb_grow(r->face, *count + 1, &r->face_capacity, sizeof *face);
+            if (face == NULL) return tb_fail_memory(r->error, (size_t)*count * 4, "a face");
+            r->face = face;
+        }
+        const tb_status status = read_corner(r, &r->face[*count]);
+        if (status != TB_OK) return status;
+        ++*count;
+    }
+    return TB_OK;
+}
+
 static tb_status read_face(obj_reader *r)
 {
     int32_t count = 0;
-    while (!at_statement_end(r)) {
-        if (count >= TB_MESH_FILE_LIMIT)
-            return fail(r, TB_RESOURCE_EXHAUSTED, "f", "a face has too many vertices");
-        if (count == r->face_capacity) {
-            int32_t *face = tb_grow(r->face, count + 1, &r->face_capacity, sizeof *face);
-            if (face == NULL) return tb_fail_memory(r->error, (size_t)count * 4, "a face");
-            r->face = face;
-        }
-        const tb_status status = read_corner(r, &r->face[count]);
-        if (status != TB_OK) return status;
-        count++;
-    }
+    const tb_status status = read_corners(r, "f", &count);
+    if (status != TB_OK) return status;
     /* a face of one or two corners is a point or a line: there are files that hold some */
     if (count == 0) return fail(r, TB_INVALID_ARGUMENT, "f", "a face has no vertices");
     return count < 3 ? TB_OK : add_triangles(r, count);
+}
+
+/* The segments of a line, one after the other. */
+static tb_status read_line(obj_reader *r)
+{
+    int32_t count = 0;
+    const tb_status status = read_corners(r, "l", &count);
+    if (status != TB_OK) return status;
+    if (count < 2) return fail(r, TB_INVALID_ARGUMENT, "l", "a line has less than two vertices");
+    if (r->number_of_segments > TB_MESH_FILE_LIMIT - count)
+        return tb_fail_file(r->error, TB_RESOURCE_EXHAUSTED, r->file, r->line, "l",
+                            "more than %d segments", (int)TB_MESH_FILE_LIMIT);
+    const int32_t wanted = r->number_of_segments + count - 1;
+    if (r->segment_capacity < wanted) {
+        int32_t *segments =
+            tb_grow(r->segments, wanted, &r->segment_capacity, 2 * sizeof *segments);
+        if (segments == NULL) return tb_fail_memory(r->error, (size_t)wanted * 8, "segments");
+        r->segments = segments;
+    }
+    for (int32_t i = 0; i + 1 < count; i++)
+        memcpy(r->segments + 2 * (size_t)r->number_of_segments++, r->face + i, 2 * sizeof *r->face);
+    return TB_OK;
 }
 
 static bool is_among(const char *const *names, size_t count, const char *word, size_t length)
@@ -252,7 +286,9 @@ static tb_status read_statement(obj_reader *r, bool faces)
         r->vertices_seen++;
         return faces ? TB_OK : read_vertex(r);
     }
-    if (faces && ((length == 1 && word[0] == 'f') || (length == 2 && memcmp(word, "fo", 2) == 0)))
+    if (r->lines && length == 1 && word[0] == 'l') return faces ? read_line(r) : TB_OK;
+    if (faces && !r->lines &&
+        ((length == 1 && word[0] == 'f') || (length == 2 && memcmp(word, "fo", 2) == 0)))
         return read_face(r);
     if (faces || (length == 1 && word[0] == 'f') || (length == 2 && memcmp(word, "fo", 2) == 0))
         return TB_OK;
@@ -281,19 +317,25 @@ static tb_status read_pass(obj_reader *r, const char *text, bool faces)
     return TB_OK;
 }
 
+/* Both passes. */
+static tb_status read_all(obj_reader *r, const char *text, size_t size)
+{
+    /* some editors put a byte order mark before the first statement */
+    if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3;
+    tb_status status = read_pass(r, text, false);
+    if (status == TB_OK && r->number_of_vertices == 0)
+        status = fail(r, TB_INVALID_ARGUMENT, "v", "no vertices");
+    if (status == TB_OK) status = read_pass(r, text, true);
+    free(r->face);
+    return status;
+}
+
 tb_status tb_obj_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error)
 {
     obj_reader r = {.end = text + size, .file = file, .error = error};
     memset(mesh, 0, sizeof *mesh);
-
-    /* some editors put a byte order mark before the first statement */
-    if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3;
-    tb_status status = read_pass(&r, text, false);
-    if (status == TB_OK && r.number_of_vertices == 0)
-        status = tb_fail_file(error, TB_INVALID_ARGUMENT, file, r.line, "v", "no vertices");
-    if (status == TB_OK) status = read_pass(&r, text, true);
-    free(r.face);
+    tb_status status = read_all(&r, text, size);
     mesh->vertices = r.vertices;
     mesh->number_of_vertices = r.number_of_vertices;
     mesh->triangles = r.triangles;
@@ -301,5 +343,19 @@ tb_status tb_obj_parse(const char *text, size_t size, const char *file, tb_mesh_
     if (status == TB_OK && mesh->number_of_triangles > 0)
         status = tb_mesh_data_compact(mesh, error);
     if (status != TB_OK) tb_mesh_data_free(mesh);
+    return status;
+}
+
+tb_status tb_obj_parse_lines(const char *text, size_t size, const char *file, tb_simplices *body,
+                             tb_error *error)
+{
+    obj_reader r = {.end = text + size, .file = file, .error = error, .lines = true};
+    const tb_status status = read_all(&r, text, size);
+    *body = (tb_simplices){.dimension = 1,
+                           .points = r.vertices,
+                           .number_of_points = r.number_of_vertices,
+                           .simplices = r.segments,
+                           .number_of_simplices = r.number_of_segments};
+    if (status != TB_OK) tb_simplices_free(body);
     return status;
 }

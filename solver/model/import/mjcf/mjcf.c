@@ -245,6 +245,8 @@ static void forget(mjcf *m)
     free(m->meshes);
     free(m->hfields);
     free(m->materials);
+    free(m->flexes);
+    free(m->flex_vertices);
     free(m->notes);
     free(m->replicas);
     free(m->sites);
@@ -267,6 +269,7 @@ static tb_status read_all(mjcf *m)
     if (tb_scene_create(&m->scene_def, &m->scene, &refusal) != TB_OK)
         return mjcf_refused(m, tb_xml_root(m->xml), &refusal);
     MJCF_TRY(tb_xml_warn_remarks(m->xml, m->scene, m->error));
+    MJCF_TRY(mjcf_expand_flexes(m));
     MJCF_TRY(mjcf_note_pairs(m));
     MJCF_TRY(mjcf_read_assets(m));
     MJCF_TRY(mjcf_read_bodies(m));
@@ -279,6 +282,7 @@ static tb_status read_all(mjcf *m)
 
 static tb_status finish(mjcf *m)
 {
+    MJCF_TRY(mjcf_check_flexes(m));
     MJCF_TRY(mjcf_read_contacts(m));
     MJCF_TRY(mjcf_read_volume_constants(m));
     MJCF_TRY(mjcf_read_equalities(m));

@@ -5,7 +5,7 @@
  * their options; mjcf_defaults.c resolves an element against its default classes and reads
  * attributes; mjcf_frame.c converts MJCF's pose notations to position and quaternion;
  * mjcf_options.c reads compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height
- * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c the kinematic tree with
+ * fields, import/mjcf_fit.c primitives fitted to meshes; flex/ flexcomps; mjcf_bodies.c the kinematic tree with
  * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with
  * mjcf_gains.c and mjcf_servos.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the
  * rest; mjcf_inertia.c the reflected inertias that damping ratios need.
@@ -239,6 +239,19 @@ typedef struct mjcf_note {
     char lines[80];
 } mjcf_note;
 
+/* A soft flexcomp, in the replica of that suffix, and the masks of its contacts. */
+typedef struct mjcf_flex {
+    const xmlNode *node;
+    const char *suffix;
+    uint32_t category, mask;
+} mjcf_flex;
+
+/* The ball of a vertex: its shape's index, and its flex. */
+typedef struct mjcf_flex_vertex {
+    int32_t shape;
+    const char *flex, *suffix;
+} mjcf_flex_vertex;
+
 /* Copies that replicates made: the suffix of their names. */
 typedef struct mjcf_replica {
     const char *suffix;
@@ -294,6 +307,10 @@ typedef struct mjcf {
     int32_t zone_capacity;
     mjcf_round *rounds; /* found in `names` as shapes */
     int32_t number_of_rounds, round_capacity;
+    mjcf_flex *flexes;
+    int32_t number_of_flexes, flex_capacity;
+    mjcf_flex_vertex *flex_vertices;
+    int32_t number_of_flex_vertices, flex_vertex_capacity;
     mjcf_note *notes;
     int32_t number_of_notes, note_capacity;
     mjcf_replica *replicas;
@@ -443,8 +460,16 @@ tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, cons
                           tb_handle body, const mjcf_pose *world);
 tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
                          tb_handle body, bool has_inertia);
-/* A rigid flexcomp as a mesh with a radius on its body. UNSUPPORTED where it is soft. */
+/* A rigid flexcomp as a mesh with a radius on its body. */
 tb_status mjcf_read_flexcomp(mjcf *m, const xmlNode *node, const mjcf_pose *frame, tb_handle body);
+/* Puts into the document the bodies, tendons and equalities that soft flexcomps stand for. */
+tb_status mjcf_expand_flexes(mjcf *m);
+/* A soft flexcomp behind its expansion, and the ball of one of its vertices. */
+tb_status mjcf_read_flex(mjcf *m, const xmlNode *node);
+tb_status mjcf_read_flex_vertex(mjcf *m, const xmlNode *node, const mjcf_pose *frame,
+                                tb_handle body);
+/* UNSUPPORTED where a soft flex may touch something that is no plane; all shapes are in the scene. */
+tb_status mjcf_check_flexes(mjcf *m);
 /* Adds the waiting joints to the scene, bodies in order. */
 tb_status mjcf_add_joints(mjcf *m);
 int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */

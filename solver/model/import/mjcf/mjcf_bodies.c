@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/import/mjcf/mjcf.h"
+#include "model/import/mjcf/flex/flex.h"
 
 static const mjcf_words BODY = {
     .used = "name childclass mocap pos quat axisangle xyaxes zaxis euler gravcomp sleep",
@@ -334,6 +334,8 @@ static tb_status read_own(mjcf *m, const xmlNode *node, int32_t childclass, cons
         return mjcf_read_joint(m, node, childclass, frame, at->body, &at->world);
     if (strcmp(name, "site") == 0) return read_site(m, node, childclass, frame, at->body);
     if (strcmp(name, "flexcomp") == 0) return mjcf_read_flexcomp(m, node, frame, at->body);
+    if (strcmp(name, FLEX_MADE) == 0) return mjcf_read_flex(m, node);
+    if (strcmp(name, FLEX_VERTEX) == 0) return mjcf_read_flex_vertex(m, node, frame, at->body);
     if (strcmp(name, "camera") == 0 || strcmp(name, "light") == 0)
         return mjcf_note_past(m, node, name, "has no effect on motion");
     if (strcmp(name, "inertial") == 0) {

@@ -1,13 +1,12 @@
-/* MJCF flexcomps that are rigid: a surface on the parent body, its triangles rolled by a ball.
+/* MJCF flexcomps that are rigid: a surface on the parent body, its triangles rolled by a ball; and the contacts
+ * of all flexcomps.
  *
  * All points of a rigid flex lie in its body, to which it adds no mass: it becomes a mesh with a radius. A
- * flex has no outer side, a mesh has: a closed surface is turned outwards. Soft ones are refused: there are
- * no deformable bodies. */
+ * flex has no outer side, a mesh has: a closed surface is turned outwards. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/import/mesh/mesh_file.h"
-#include "model/import/mjcf/mjcf.h"
+#include "model/import/mjcf/flex/flex.h"
 
 static const mjcf_words FLEX = {
     .used = "name type dim file content_type rigid pos quat axisangle xyaxes zaxis euler scale "
@@ -74,8 +73,7 @@ static tb_status parse_surface(mjcf *m, const xmlNode *node, tb_mesh_data *data)
                        type != NULL ? type : "grid");
 }
 
-/* The child `contact`; everything else in a rigid flex has no effect. */
-static tb_status read_contact(mjcf *m, const xmlNode *node, tb_shape_def *def)
+tb_status flex_read_contact(mjcf *m, const xmlNode *node, tb_shape_def *def)
 {
     double friction[3] = {1, 0.005, 0.0001}, category = 1, mask = 1;
     int32_t condim = 3;
@@ -162,18 +160,13 @@ static tb_status add_surface(mjcf *m, const xmlNode *node, tb_handle *asset)
 
 tb_status mjcf_read_flexcomp(mjcf *m, const xmlNode *node, const mjcf_pose *frame, tb_handle body)
 {
-    bool rigid = false;
     mjcf_element element;
     mjcf_pose pose;
     tb_error refusal = {0};
     tb_shape_def def = tb_shape_defaults();
-    MJCF_TRY(tb_xml_bool(node, "rigid", &rigid, m->error));
-    if (!rigid)
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, NULL,
-                           "element 'flexcomp' is not supported unless it is rigid");
     MJCF_TRY(mjcf_open(m, node, NULL, -1, &FLEX, &element));
     MJCF_TRY(mjcf_read_pose(m, &element, &pose));
-    MJCF_TRY(read_contact(m, node, &def));
+    MJCF_TRY(flex_read_contact(m, node, &def));
     MJCF_TRY(add_surface(m, node, &def.asset));
     def.body = body;
     def.type = TB_SHAPE_MESH;

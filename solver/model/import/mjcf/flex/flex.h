@@ -1,0 +1,72 @@
+/* Private header of flexcomps: bodies cut into simplices, whose vertices are bodies that slide, or which are
+ * rigid.
+ *
+ * flex_shapes.c makes the regular ones, flex_read.c reads a soft flexcomp, flex_expand.c puts into the document
+ * what it stands for, flex_vertices.c reads that; flex_rigid.c reads rigid ones. Semantics are those of MuJoCo
+ * 4.0. */
+#ifndef TB_FLEX_H
+#define TB_FLEX_H
+
+#include "model/import/mesh/mesh_file.h"
+#include "model/import/mjcf/mjcf.h"
+
+/* Places in FLEX_TYPES, the words of the attribute `type`. */
+typedef enum flex_type {
+    FLEX_GRID,
+    FLEX_BOX,
+    FLEX_CYLINDER,
+    FLEX_ELLIPSOID,
+    FLEX_SQUARE,
+    FLEX_DISC,
+    FLEX_CIRCLE,
+    FLEX_MESH,
+    FLEX_GMSH,
+    FLEX_DIRECT
+} flex_type;
+#define FLEX_TYPES "grid box cylinder ellipsoid square disc circle mesh gmsh direct"
+
+/* Joints of a vertex: three slides, one away from the first vertex, or those along x and y. */
+typedef enum flex_dofs { FLEX_FULL, FLEX_RADIAL, FLEX_PLANAR } flex_dofs;
+
+enum { FLEX_VERTEX_LIMIT = 100000 };
+
+typedef struct flex_edge {
+    int32_t a, b; /* points, a < b */
+} flex_edge;
+
+/* A soft flexcomp as read. */
+typedef struct flex {
+    const char *name;
+    flex_type type;
+    flex_dofs dofs;
+    int32_t count[3];
+    double spacing[3];  /* m */
+    double mass;        /* kg, of all points together */
+    double inertia_box; /* m: half the side of the cube that gives a vertex its inertia */
+    double radius;      /* m */
+    bool closes_edges;  /* edges keep their length */
+    double stiffness;   /* of edges, N/m */
+    double damping;     /* of edges, N s/m */
+    bool touches_itself;
+    tb_simplices body; /* points in the parent's frame */
+    bool *pinned;      /* number_of_points: fixed to the parent */
+    flex_edge *edges;
+    int32_t number_of_edges;
+} flex;
+
+/* Names of elements that no document can have: a soft flexcomp behind its expansion, and the ball that one of
+ * its vertices is for planes. */
+#define FLEX_MADE   "soft flexcomp"
+#define FLEX_VERTEX "flexcomp vertex"
+
+/* Points and simplices of the types that have none of their own, about the origin, from type, dimension,
+ * count and spacing. INVALID_ARGUMENT where they make no simplex; RESOURCE_EXHAUSTED. */
+tb_status flex_make_shape(flex *f, const xmlNode *node, tb_error *error);
+/* Reads a flexcomp that is not rigid. UNSUPPORTED for elasticity and for dofs that are not those of
+ * vertices. The caller frees it in any case. */
+tb_status flex_read(mjcf *m, const xmlNode *node, flex *f);
+void flex_free(flex *f);
+/* Masks and surface of the child `contact` of a flexcomp or vertex. */
+tb_status flex_read_contact(mjcf *m, const xmlNode *node, tb_shape_def *def);
+
+#endif
