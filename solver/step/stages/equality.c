@@ -260,6 +260,22 @@ TB_STATIC bool least_impulses(const tb_real *x, int32_t n, tb_real ridge, tb_rea
     return true;
 }
 
+/* mu = -G^-1 c of the problem's rows. */
+TB_STATIC tb_status closing_impulses(const tb_world *w, const tb_problem *problem, tb_real ridge,
+                                     tb_real *mu, bool *solved)
+{
+    const int32_t n = problem->number_of_rows;
+#ifndef TB_DEVICE
+    if (n > TB_DENSE_DOFS) return tb_equality_impulses(problem, ridge, w->arena, mu, solved);
+#endif
+    tb_real *g = TB_ARENA_ARRAY(w->arena, tb_real, (size_t)n * (size_t)n);
+    if (!g || tb_problem_delassus(problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    *solved = TB_LEADER && least_impulses(problem->c, n, ridge, g, mu);
+    tb_team_sync();
+    *solved = tb_team_any(*solved);
+    return TB_OK;
+}
+
 /* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows. Zero where that
  * has no answer. *left: the largest that it leaves of x, to first order; 0 without an answer. */
 TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real ridge, tb_real **motion,
@@ -268,18 +284,17 @@ TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real ridge, t
     tb_problem problem = tb_world_problem(w);
     problem.c = x;
     const int32_t n = w->number_of_rows, dofs = w->model->number_of_dofs;
-    tb_real *g = TB_ARENA_ARRAY(w->arena, tb_real, (size_t)n * (size_t)n);
     tb_real *mu = TB_ARENA_ARRAY(w->arena, tb_real, n);
     tb_real *xi = TB_ARENA_ARRAY(w->arena, tb_real, n);
     tb_real *s = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
     double *velocities = TB_ARENA_ARRAY(w->arena, double, dofs);
     *motion = s;
     *left = 0;
-    if (!g || !mu || !xi || !s || !velocities) return TB_RESOURCE_EXHAUSTED;
-    if (tb_problem_delassus(&problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-    const bool solved = TB_LEADER && least_impulses(x, n, ridge, g, mu);
-    tb_team_sync();
-    if (!tb_team_any(solved)) return TB_OK;
+    if (!mu || !xi || !s || !velocities) return TB_RESOURCE_EXHAUSTED;
+    bool solved = false;
+    const tb_status status = closing_impulses(w, &problem, ridge, mu, &solved);
+    if (status != TB_OK) return status;
+    if (!solved) return TB_OK;
     tb_problem_apply(&problem, mu, s, xi);
     for (int32_t r = 0; r < n; r++) *left = tb_max(*left, tb_abs(xi[r]));
     TB_EACH (i, dofs) velocities[i] = (double)s[i];

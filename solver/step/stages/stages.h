@@ -586,6 +586,11 @@ TB_EXTERN void tb_equality_recovery(const tb_world *world, int32_t rows,
  * nothing else pushed. Uses the blocks and leaves none. */
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)
 TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u);
+/* mu (rows) = -(G + ridge trace(G))^-1 c for a problem of many closures, by a sparse factorization, for
+ * one thread. *solved: false where rounding leaves no factor. */
+#define tb_equality_impulses TB_SYMBOL(tb_equality_impulses)
+TB_EXTERN tb_status tb_equality_impulses(const tb_problem *problem, tb_real ridge, tb_arena *arena,
+                                         tb_real *mu, bool *solved);
 
 /* Velocity and angular velocity of a body's point without its dofs: that of the kinematic body
  * that it is fixed to or that carries its tree, or zero. */
