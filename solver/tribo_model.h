@@ -33,8 +33,8 @@ typedef struct tb_model_counts {
 } tb_model_counts;
 
 tb_model_counts tb_model_count(const tb_model *);
-/* Whether triangle meshes or height fields can collide in the model. TB_BACKEND_AUTO steps such worlds
- * on the CPU: a warp takes longer for a mesh pair than a core does
+/* Whether triangle meshes, height fields or elements can collide in the model. TB_BACKEND_AUTO steps such worlds
+ * on the CPU: a warp takes longer for a mesh pair than a core does, and refuses elements
  * (tests/bench/gpu/results/README.md). */
 bool tb_model_has_meshes(const tb_model *);
 const char *tb_model_name(const tb_model *);

@@ -447,6 +447,15 @@ typedef struct tb_pair_def {
     tb_surface surface;
 } tb_pair_def;
 
+/* A segment or a triangle between balls, SPHERE shapes of one radius, as wide as they are: it moves with them, and
+ * what pushes it pushes them. It touches shapes whose masks meet those of its first ball, whose surface and priority
+ * it has, but neither planes (its balls do) nor other elements and their balls, nor shapes that are fixed to one of
+ * its balls. A card refuses models with elements. */
+typedef struct tb_element_def {
+    int32_t corners; /* 2 or 3 */
+    tb_handle balls[3];
+} tb_element_def;
+
 /* A stored state: q, u, controls as in the compiled model; sizes are checked when compiled. */
 typedef struct tb_keyframe_def {
     const char *name;
@@ -560,6 +569,7 @@ tb_status tb_scene_add_tendon(tb_scene *, const tb_tendon_def *, tb_handle *, tb
 tb_status tb_scene_add_actuator(tb_scene *, const tb_actuator_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_equality(tb_scene *, const tb_equality_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_pair(tb_scene *, const tb_pair_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_element(tb_scene *, const tb_element_def *, tb_error *);
 tb_status tb_scene_add_exclude(tb_scene *, tb_handle body_a, tb_handle body_b, tb_error *);
 tb_status tb_scene_add_keyframe(tb_scene *, const tb_keyframe_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_sensor(tb_scene *, const tb_sensor_def *, tb_handle *, tb_error *);
@@ -576,7 +586,8 @@ tb_handle tb_scene_find(const tb_scene *, tb_handle_kind kind, const char *name)
 
 /* Adds a warning for the scene's author (an ignored element, for example). */
 tb_status tb_scene_warn(tb_scene *, const char *message, tb_error *);
-/* Whether a shape that collides is a triangle mesh or a height field; see tb_model_has_meshes. */
+/* Whether there are elements, or a shape that collides is a triangle mesh or a height field; see
+ * tb_model_has_meshes. */
 bool tb_scene_has_meshes(const tb_scene *);
 int32_t tb_scene_number_of_warnings(const tb_scene *);
 const char *tb_scene_warning(const tb_scene *, int32_t index);

@@ -170,7 +170,8 @@ enum {
     EXTRA_TANGENTIAL_RESTITUTION = 3,
     EXTRA_VOLUME_CONSTANTS = 4,
     EXTRA_SOFT = 5,
-    EXTRA_SLEEP = 6
+    EXTRA_SLEEP = 6,
+    EXTRA_ELEMENTS = 7
 };
 
 static bool has_looks(const tb_scene *s)
@@ -234,7 +235,21 @@ static void put_volume_constants(tb_canonical *io, const tb_compiler *c)
 static bool has_extras(const tb_scene *s)
 {
     return has_looks(s) || s->number_of_sensors > 0 || has_tangential_restitution(s) ||
-           has_volume_constants(s) || s->soft != NULL || s->options.sleep_tolerance > 0;
+           has_volume_constants(s) || s->soft != NULL || s->options.sleep_tolerance > 0 ||
+           s->number_of_elements > 0;
+}
+
+static void put_elements(tb_canonical *io, const reference_maps *maps)
+{
+    const tb_scene *s = maps->c->scene;
+    uint32_t tag = EXTRA_ELEMENTS, balls[3] = {0};
+    tb_canonical_u32(io, &tag);
+    put_count(io, s->number_of_elements);
+    for (int32_t i = 0; i < s->number_of_elements; i++) {
+        tb_element_def def = s->elements[i];
+        for (int32_t k = 0; k < def.corners; k++) balls[k] = reference_of(maps, def.balls[k]);
+        tb_canonical_element(io, &def, balls);
+    }
 }
 
 /* The tolerance, then a policy a body. */
@@ -322,18 +337,7 @@ static void put_scene(tb_canonical *io, const reference_maps *maps)
     if (has_volume_constants(s)) put_volume_constants(io, maps->c);
     if (s->soft != NULL) put_soft(io, s);
     if (s->options.sleep_tolerance > 0) put_sleep(io, maps->c);
-}
-
-/* SHA-256 as 32 bytes. */
-static void checksum_of(const unsigned char *bytes, size_t size,
-                        unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE])
-{
-    static const char digits[] = "0123456789abcdef";
-    char hex[65];
-    tb_sha256_hex(bytes, size, hex);
-    for (int i = 0; i < TB_CANONICAL_CHECKSUM_SIZE; i++)
-        checksum[i] = (unsigned char)((strchr(digits, hex[2 * i]) - digits) << 4 |
-                                      (strchr(digits, hex[2 * i + 1]) - digits));
+    if (s->number_of_elements > 0) put_elements(io, maps);
 }
 
 tb_status tb_canonical_write(const tb_compiler *c, tb_bytes *bytes, tb_error *error)
@@ -359,7 +363,7 @@ tb_status tb_canonical_write(const tb_compiler *c, tb_bytes *bytes, tb_error *er
     put_scene(&io, &maps);
     if (io.status == TB_OK) {
         unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE];
-        checksum_of(bytes->base, bytes->size, checksum);
+        tb_canonical_checksum(bytes->base, bytes->size, checksum);
         io.status = tb_bytes_append(bytes, checksum, sizeof checksum);
         if (io.status != TB_OK) tb_fail_memory(error, sizeof checksum, "canonical bytes");
     }
@@ -584,25 +588,33 @@ static void get_sleep(tb_canonical *io, tb_scene *scene)
     }
 }
 
+static void get_elements(tb_canonical *io, tb_scene *scene)
+{
+    FOR_EACH(io)
+    {
+        tb_element_def def = {0};
+        uint32_t balls[3] = {0};
+        tb_canonical_element(io, &def, balls);
+        for (int32_t k = 0; k < def.corners && k < 3; k++)
+            if (balls[k] > 0 && balls[k] <= INT32_MAX)
+                def.balls[k] = tb_handle_make(TB_HANDLE_SHAPE, scene->owner, (int32_t)balls[k] - 1);
+        if (io->status == TB_OK) added(io, tb_scene_add_element(scene, &def, io->error));
+    }
+}
+
 /* Extras follow each other by their tags, each at most once; the end is that of the bytes. */
 static void get_extras(tb_canonical *io, tb_scene *scene)
 {
+    typedef void reader(tb_canonical *, tb_scene *);
+    static reader *const READERS[] = {
+        NULL,     get_looks, get_sensors, get_tangential_restitution, get_volume_constants,
+        get_soft, get_sleep, get_elements};
     uint32_t last = 0;
     while (io->status == TB_OK && io->at < io->size) {
         uint32_t tag = 0;
         tb_canonical_u32(io, &tag);
-        if (tag == EXTRA_LOOKS && tag > last)
-            get_looks(io, scene);
-        else if (tag == EXTRA_SENSORS && tag > last)
-            get_sensors(io, scene);
-        else if (tag == EXTRA_TANGENTIAL_RESTITUTION && tag > last)
-            get_tangential_restitution(io, scene);
-        else if (tag == EXTRA_VOLUME_CONSTANTS && tag > last)
-            get_volume_constants(io, scene);
-        else if (tag == EXTRA_SOFT && tag > last)
-            get_soft(io, scene);
-        else if (tag == EXTRA_SLEEP && tag > last)
-            get_sleep(io, scene);
+        if (tag > last && tag <= EXTRA_ELEMENTS)
+            READERS[tag](io, scene);
         else
             tb_canonical_fail(io, "an extra is unknown or out of order");
         last = tag;
@@ -664,37 +676,4 @@ tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **
         *scene = NULL;
     }
     return io.status;
-}
-
-tb_status tb_model_from_bytes(const unsigned char *bytes, size_t size, tb_model **model,
-                              tb_error *error)
-{
-    unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE];
-    tb_scene *scene = NULL;
-    *model = NULL;
-    if (bytes == NULL || size < sizeof checksum)
-        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
-                             "model bytes are damaged: there are only %zu", size);
-    const size_t content = size - sizeof checksum;
-    checksum_of(bytes, content, checksum);
-    if (memcmp(checksum, bytes + content, sizeof checksum) != 0)
-        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
-                             "model bytes are damaged: their checksum is wrong");
-
-    tb_status status = tb_canonical_read(bytes, content, &scene, error);
-    if (status == TB_OK) status = tb_scene_compile(scene, model, error);
-    tb_scene_destroy(scene);
-    if (status == TB_OK &&
-        ((*model)->bytes_size != size || memcmp((*model)->bytes, bytes, size) != 0)) {
-        tb_model_destroy(*model);
-        *model = NULL;
-        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
-                             "model bytes are damaged: they are not in canonical form");
-    }
-    /* the builder and the compiler blame an argument; here the bytes are at fault */
-    if (status == TB_INVALID_ARGUMENT) {
-        if (error != NULL) error->status = TB_DATA_LOSS;
-        status = TB_DATA_LOSS;
-    }
-    return status;
 }

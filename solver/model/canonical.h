@@ -50,6 +50,11 @@ void tb_canonical_volume_constants(tb_canonical *io, tb_shape_def *x);
 /* of the options, where it is positive */
 void tb_canonical_sleep_tolerance(tb_canonical *io, tb_scene_def *x);
 void tb_canonical_look(tb_canonical *io, tb_shape_def *x);
+/* SHA-256 as 32 bytes. */
+void tb_canonical_checksum(const unsigned char *bytes, size_t size,
+                           unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE]);
+/* balls: places in the bytes, from 1. */
+void tb_canonical_element(tb_canonical *io, tb_element_def *x, uint32_t balls[3]);
 void tb_canonical_site(tb_canonical *io, tb_site_def *x);
 void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x);
 void tb_canonical_tendon_point(tb_canonical *io, tb_tendon_point *x);

@@ -323,6 +323,17 @@ void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
 }
 
 /* Colour and material of a shape: an extra. */
+void tb_canonical_element(tb_canonical *io, tb_element_def *x, uint32_t balls[3])
+{
+    uint32_t corners = (uint32_t)x->corners;
+    tb_canonical_u32(io, &corners);
+    if (corners != 2 && corners != 3)
+        tb_canonical_fail(io, "an element has a wrong number of corners");
+    for (uint32_t i = 0; i < 3; i++)
+        if (i < corners) tb_canonical_u32(io, &balls[i]);
+    x->corners = (int32_t)corners;
+}
+
 void tb_canonical_look(tb_canonical *io, tb_shape_def *x)
 {
     tb_canonical_bool(io, &x->has_colour);
@@ -471,4 +482,15 @@ void tb_canonical_sensor(tb_canonical *io, tb_sensor_def *x)
     io_double(io, &x->cutoff);
     ENUM(io, x->zone_type);
     io_doubles(io, x->zone_size, 3);
+}
+
+void tb_canonical_checksum(const unsigned char *bytes, size_t size,
+                           unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    char hex[65];
+    tb_sha256_hex(bytes, size, hex);
+    for (int i = 0; i < TB_CANONICAL_CHECKSUM_SIZE; i++)
+        checksum[i] = (unsigned char)((strchr(digits, hex[2 * i]) - digits) << 4 |
+                                      (strchr(digits, hex[2 * i + 1]) - digits));
 }

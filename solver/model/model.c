@@ -1,5 +1,5 @@
-/* Public getters of a compiled model. */
-#include "model/model_internal.h"
+/* Public getters of a compiled model, and models from their bytes. */
+#include "model/canonical.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,8 @@ tb_model_counts tb_model_count(const tb_model *model)
 bool tb_model_has_meshes(const tb_model *model)
 {
     /* only assets of shapes that can collide are compiled */
-    return model->number_of_meshes > 0 || model->number_of_height_fields > 0;
+    return model->number_of_meshes > 0 || model->number_of_height_fields > 0 ||
+           model->number_of_elements > 0;
 }
 
 const char *tb_model_name(const tb_model *model)
@@ -132,4 +133,37 @@ tb_status tb_model_joint_info(const tb_model *model, int32_t index, tb_joint_inf
     memcpy(info->position, joint->position, sizeof info->position);
     memcpy(info->axis, joint->axis, sizeof info->axis);
     return TB_OK;
+}
+
+tb_status tb_model_from_bytes(const unsigned char *bytes, size_t size, tb_model **model,
+                              tb_error *error)
+{
+    unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE];
+    tb_scene *scene = NULL;
+    *model = NULL;
+    if (bytes == NULL || size < sizeof checksum)
+        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
+                             "model bytes are damaged: there are only %zu", size);
+    const size_t content = size - sizeof checksum;
+    tb_canonical_checksum(bytes, content, checksum);
+    if (memcmp(checksum, bytes + content, sizeof checksum) != 0)
+        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
+                             "model bytes are damaged: their checksum is wrong");
+
+    tb_status status = tb_canonical_read(bytes, content, &scene, error);
+    if (status == TB_OK) status = tb_scene_compile(scene, model, error);
+    tb_scene_destroy(scene);
+    if (status == TB_OK &&
+        ((*model)->bytes_size != size || memcmp((*model)->bytes, bytes, size) != 0)) {
+        tb_model_destroy(*model);
+        *model = NULL;
+        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
+                             "model bytes are damaged: they are not in canonical form");
+    }
+    /* the builder and the compiler blame an argument; here the bytes are at fault */
+    if (status == TB_INVALID_ARGUMENT) {
+        if (error != NULL) error->status = TB_DATA_LOSS;
+        status = TB_DATA_LOSS;
+    }
+    return status;
 }

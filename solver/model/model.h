@@ -194,7 +194,8 @@ typedef struct tb_model_filter {
     int32_t root;  /* fixed_to of the shape's body */
     int32_t above; /* root of the root's parent; -1: none, the world, or parents are not filtered */
     uint32_t category, mask;
-    bool moves; /* a dof moves it */
+    bool moves;     /* a dof moves it */
+    bool is_corner; /* of an element: it touches no other corner, but its parent's shapes */
 } tb_model_filter;
 
 typedef struct tb_model_tendon {
@@ -281,6 +282,11 @@ typedef struct tb_model_pair {
     tb_surface surface;
 } tb_model_pair;
 
+/* A segment or triangle between balls, which are shapes. */
+typedef struct tb_model_element {
+    int32_t corners, balls[3];
+} tb_model_element;
+
 typedef struct tb_model_exclude {
     int32_t a, b; /* bodies, or shapes; a < b */
 } tb_model_exclude;
@@ -355,7 +361,7 @@ struct tb_model {
         number_of_height_field_assets, number_of_colliding_shapes, number_of_jointed_trees,
         number_of_dry_dofs, number_of_moments, number_of_fluids, number_of_limited_joints,
         number_of_levels, number_of_chain_dofs, longest_chain, number_of_sensors,
-        number_of_sensor_numbers;
+        number_of_sensor_numbers, number_of_elements;
     int32_t number_of_past_velocities; /* dofs if a sensor needs accelerations, else 0 */
     int32_t number_of_sleep_numbers;   /* in a state; 0: nothing ever sleeps */
     int32_t number_of_first_trees;
@@ -390,6 +396,7 @@ struct tb_model {
     const tb_model_fluid *fluids; /* by body; none without a medium */
     const tb_model_equality *equalities;
     const tb_model_pair *pairs;
+    const tb_model_element *elements;
     const tb_model_exclude *excludes;
     const tb_model_exclude *shape_excludes; /* shapes that never collide, regardless of pairs and
                                                masks */

@@ -59,6 +59,7 @@ struct tb_scene {
     tb_actuator_def *actuators;
     tb_equality_def *equalities;
     tb_pair_def *pairs;
+    tb_element_def *elements;
     scene_exclude *excludes;
     tb_keyframe_def *keyframes;
     tb_sensor_def *sensors;
@@ -69,10 +70,11 @@ struct tb_scene {
     int32_t number_of_bodies, number_of_inertias, number_of_joints, number_of_shapes,
         number_of_meshes, number_of_height_fields, number_of_sites, number_of_tendons,
         number_of_actuators, number_of_equalities, number_of_pairs, number_of_excludes,
-        number_of_keyframes, number_of_sensors, number_of_warnings;
+        number_of_keyframes, number_of_sensors, number_of_warnings, number_of_elements;
     int32_t body_capacity, inertia_capacity, joint_capacity, shape_capacity, mesh_capacity,
         height_field_capacity, site_capacity, tendon_capacity, actuator_capacity, equality_capacity,
-        pair_capacity, exclude_capacity, keyframe_capacity, sensor_capacity, warning_capacity;
+        pair_capacity, exclude_capacity, keyframe_capacity, sensor_capacity, warning_capacity,
+        element_capacity;
 };
 
 /* Scene index of a valid handle; -1 for a zeroed one. */

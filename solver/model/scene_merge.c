@@ -340,6 +340,15 @@ static tb_status add_filters(merge *m)
         if (m->def->friction >= 0) def.surface.friction = m->def->friction;
         status = tb_scene_add_pair(m->into, &def, NULL, m->error);
     }
+    for (int32_t i = 0; i < s->number_of_elements && status == TB_OK; i++) {
+        tb_element_def def = s->elements[i];
+        bool whole = true;
+        for (int32_t k = 0; k < def.corners; k++) {
+            def.balls[k] = m->shapes[scene_index(def.balls[k])];
+            whole = whole && !tb_handle_is_none(def.balls[k]);
+        }
+        if (whole) status = tb_scene_add_element(m->into, &def, m->error);
+    }
     for (int32_t i = 0; i < s->number_of_excludes && status == TB_OK; i++) {
         const scene_exclude *e = &s->excludes[i];
         if (e->shapes) {

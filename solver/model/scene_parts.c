@@ -338,6 +338,35 @@ tb_status tb_scene_add_pair(tb_scene *scene, const tb_pair_def *def, tb_handle *
     return TB_OK;
 }
 
+tb_status tb_scene_add_element(tb_scene *scene, const tb_element_def *def, tb_error *error)
+{
+    static const char *const FIELDS[] = {"balls[0]", "balls[1]", "balls[2]"};
+    const int32_t index = scene->number_of_elements;
+    int32_t balls[3] = {-1, -1, -1};
+    tb_element_def element = {.corners = def->corners};
+    tb_check check = tb_check_begin(TB_HANDLE_PAIR, NULL, index, error);
+    if (def->corners != 2 && def->corners != 3)
+        tb_check_fail(&check, "corners", "is %d, neither 2 nor 3", (int)def->corners);
+    for (int32_t i = 0; check.status == TB_OK && i < def->corners; i++) {
+        tb_check_handle(&check, scene, FIELDS[i], def->balls[i], TB_HANDLE_SHAPE, false, &balls[i]);
+        if (check.status != TB_OK) break;
+        element.balls[i] = def->balls[i];
+        const tb_shape_def *ball = &scene->shapes[balls[i]], *first = &scene->shapes[balls[0]];
+        if (ball->type != TB_SHAPE_SPHERE || ball->size[0] != first->size[0])
+            tb_check_fail(&check, FIELDS[i],
+                          "is no ball, or has another radius than the first one");
+        for (int32_t j = 0; j < i; j++)
+            if (balls[j] == balls[i]) tb_check_fail(&check, FIELDS[i], "is given twice");
+    }
+    if (check.status != TB_OK) return check.status;
+    const tb_status status = tb_scene_reserve(&scene->elements, index, &scene->element_capacity,
+                                              sizeof element, TB_HANDLE_PAIR, error);
+    if (status != TB_OK) return status;
+    scene->elements[index] = element;
+    scene->number_of_elements++;
+    return TB_OK;
+}
+
 static tb_status keep_exclude(tb_scene *scene, scene_exclude exclude, tb_error *error)
 {
     const int32_t index = scene->number_of_excludes;

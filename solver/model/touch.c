@@ -40,6 +40,9 @@ TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t
     /* no joint moves one shape relative to the other: such pairs never collide, listed or not */
     if (p->root == q->root) return false;
     if (!p->moves && !q->moves) return false;
+#ifndef TB_DEVICE
+    if (p->is_corner && q->is_corner) return false;
+#endif
     if (model->number_of_shape_excludes > 0 &&
         is_excluded(model->shape_excludes, model->number_of_shape_excludes, a, b))
         return false;

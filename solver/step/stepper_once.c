@@ -310,6 +310,21 @@ static tb_status step_alike(tb_stepper *stepper, tb_state *const *states, const 
                                   steps, certificates, error);
 }
 
+/* Contacts of elements are those of a processor's step in space. */
+static tb_status check_elements(const tb_stepper *stepper, tb_state *const *states, int32_t worlds,
+                                tb_error *error)
+{
+    if (stepper->backend == &tb_backend_cpu && !is_host_scheme(&stepper->options)) return TB_OK;
+    for (int32_t i = 0; i < worlds; i++)
+        if (states[i]->model->number_of_elements > 0)
+            return tb_fail_field(
+                error, TB_UNSUPPORTED, "backend",
+                "elements of flexes are stepped by a processor, not by scheme %s on "
+                "backend %s",
+                scheme_name(&stepper->options), stepper->backend->name);
+    return TB_OK;
+}
+
 static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
                           int32_t worlds, int32_t steps, tb_certificate *certificates,
                           tb_error *error)
@@ -318,6 +333,7 @@ static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb
     if (certificates) memset(certificates, 0, (size_t)worlds * sizeof *certificates);
     tb_status status = choose_again(stepper, states, worlds, error), first_failure = TB_OK;
     int32_t first = 0;
+    if (status == TB_OK) status = check_elements(stepper, states, worlds, error);
     if (status != TB_OK) return status;
     do {
         int32_t end = first;

@@ -254,10 +254,18 @@ static tb_status add_filters(tb_compiler *c)
         f->category = shape->category;
         f->mask = shape->mask;
         f->moves = body->last_dof >= 0;
+        f->is_corner = false;
         if (!model->filter_parent || f->root == 0) continue;
         const int32_t above = c->bodies[c->bodies[f->root].parent].fixed_to;
         if (above != 0) f->above = above; /* an immovable body is not a parent */
     }
+    for (int32_t i = 0; i < c->scene->number_of_elements; i++)
+        for (int32_t k = 0; k < c->scene->elements[i].corners; k++) {
+            tb_model_filter *f =
+                &filters[c->model_shape[scene_index(c->scene->elements[i].balls[k])]];
+            f->is_corner = true;
+            f->above = -1;
+        }
     model->filters = filters;
     return TB_OK;
 }

@@ -104,6 +104,22 @@ static int compare_excludes(const void *left, const void *right)
     return (l->b > r->b) - (l->b < r->b);
 }
 
+static tb_status compile_elements(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_elements;
+    tb_model_element *elements = TB_ARENA_ZEROED(&c->model->arena, tb_model_element, count);
+    if (!elements) return tb_fail_memory(c->error, (size_t)count * sizeof *elements, "elements");
+    for (int32_t i = 0; i < count; i++) {
+        const tb_element_def *def = &c->scene->elements[i];
+        elements[i].corners = def->corners;
+        for (int32_t k = 0; k < def->corners; k++)
+            elements[i].balls[k] = c->model_shape[scene_index(def->balls[k])];
+    }
+    c->model->elements = elements;
+    c->model->number_of_elements = count;
+    return TB_OK;
+}
+
 /* Of several definitions of one pair the first applies. */
 static tb_status compile_pairs(tb_compiler *c)
 {
@@ -302,6 +318,7 @@ tb_status tb_compile_parts(tb_compiler *c)
     if (status == TB_OK) status = tb_compile_actuators(c);
     if (status == TB_OK) status = compile_equalities(c);
     if (status == TB_OK) status = compile_pairs(c);
+    if (status == TB_OK) status = compile_elements(c);
     if (status == TB_OK) status = compile_excludes(c);
     if (status == TB_OK) status = compile_keyframes(c);
     if (status == TB_OK) status = tb_compile_sensors(c);

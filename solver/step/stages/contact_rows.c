@@ -489,6 +489,105 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
     return true;
 }
 
+#ifndef TB_DEVICE
+/* ---- contacts of elements ---- */
+
+/* Adds the rows of a point that moves with a body, times `share`. Angular rows: of the body's spin. */
+TB_STATIC void add_point(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
+                         const directions *k, int32_t rows, int32_t body, tb_vec3 point,
+                         tb_real share, tb_real *values)
+{
+    const tb_model *m = w->model;
+    const int32_t width = chains->width, tree = m->bodies[body].tree;
+    if (m->bodies[body].last_dof < 0) return;
+    if (m->trees[tree].single_free) {
+        tb_world_contact at = *c;
+        directions own = *k;
+        at.position = point;
+        own.rows = rows;
+        fill_single_free(w, &at, &own, body, share, width,
+                         values + tb_block_position(chains, m->trees[tree].dof));
+        return;
+    }
+    const tb_vec3 r = tb_v3_sub(point, w->dynamics.references[tree]);
+    for (int32_t dof = m->bodies[body].last_dof; dof >= 0; dof = m->dofs[dof].parent) {
+        const tb_motion axis = w->dynamics.axes[dof];
+        const tb_vec3 v = tb_motion_at(axis, r);
+        tb_real *value = values + tb_block_position(chains, dof);
+        for (int32_t n = 0; n < rows; n++)
+            value[n * width] +=
+                share * scale_at(k, n) * tb_v3_dot(direction_at(c, n), n < 3 ? v : axis.angular);
+    }
+}
+
+/* W of the contact, the velocity *given by kinematic bodies and a conveying surface. */
+TB_STATIC void fill_element(const tb_world *w, const tb_world_contact *c,
+                            const tb_element_side *element, const directions *k, tb_real *values,
+                            tb_motion *given)
+{
+    const int32_t other = element->is_b ? c->body_a : c->body_b;
+    const int32_t shape = element->is_b ? c->shape_a : c->shape_b;
+    const tb_real side = element->is_b ? 1 : -1;
+    *given = tb_motion_zero();
+    for (int32_t i = 0; i < element->corners; i++) {
+        const tb_real share = side * element->weights[i];
+        add_point(w, &w->chains, c, k, k->linear, element->bodies[i], element->at[i], share,
+                  values);
+        *given = tb_motion_add_scaled(
+            *given, tb_prescribed_motion(w, element->bodies[i], element->at[i]), share);
+    }
+    given->angular = tb_v3(0, 0, 0); /* an element has no spin */
+    add_point(w, &w->chains, c, k, k->rows, other, c->position, -side, values);
+    *given = tb_motion_add_scaled(*given, tb_prescribed_motion(w, other, c->position), -side);
+    if (w->model->shapes[shape].conveys)
+        *given =
+            tb_motion_add_scaled(*given, surface_motion(w, shape, c->position, c->normal), -side);
+}
+
+TB_EXTERN bool tb_contacts_add_element(tb_world *world, const tb_world_contact *contact,
+                                       const tb_element_side *element)
+{
+    tb_world *w = world;
+    const tb_world_contact *c = contact;
+    const tb_model *m = w->model;
+    const tb_law law = tb_contact_law(&c->surface);
+    const directions k = directions_of(c, law);
+    int32_t leaves[4] = {m->bodies[element->is_b ? c->body_a : c->body_b].last_dof, -1, -1, -1};
+    for (int32_t i = 0; i < element->corners; i++)
+        leaves[1 + i] = m->bodies[element->bodies[i]].last_dof;
+    tb_real *values = tb_block_begin(w, law, k.rows, leaves, 4, -1);
+    if (!values || !reserve_records(w, 1)) return false;
+    const int32_t width = w->chains.width;
+    if (width == 0) {
+        tb_block_cancel(w);
+        return true;
+    }
+    tb_motion given;
+    fill_element(w, c, element, &k, values, &given);
+    const tb_real before =
+        tb_block_dot(&w->chains, values, w->u) + tb_v3_dot(c->normal, given.linear);
+    const tb_contact_timing timing = tb_contact_timing_of(w->options, w->dt, w->theta);
+    if (moreau_skips(w, &timing, c, before)) {
+        tb_block_cancel(w);
+        return true;
+    }
+    tb_block *block = &w->blocks[w->number_of_blocks - 1];
+    const contact_past past = past_of(find_record(w->state, c, &w->record_from));
+    w->chains.heads[0] = w->chains.heads[1] = -1; /* free velocities follow below */
+    finish_contact(w, &w->chains, c, &k, &timing, &given, before, values, block->row, &past, block,
+                   &w->records[w->number_of_contacts++]);
+    for (int32_t n = 0; n < k.rows; n++) {
+        double speed = 0;
+        for (int32_t i = 0; i < width; i++)
+            speed += (double)values[n * width + i] * (double)w->u_free[w->chains.dofs[i]];
+        w->c[block->row + n] += TB_R(speed);
+    }
+    tb_block_end(w, values);
+    w->deepest = tb_max(w->deepest, -c->gap);
+    return true;
+}
+#endif
+
 /* An upper bound of the rows' numbers is enough: unused memory costs nothing. */
 TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
 {

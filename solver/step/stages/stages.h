@@ -392,6 +392,20 @@ TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows);
 /* Adds one contact's rows and its record, unless it needs none. Contacts come sorted by pair. */
 #define tb_contacts_add TB_SYMBOL(tb_contacts_add)
 TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact);
+#ifndef TB_DEVICE
+/* An element as a side of a contact, whose balls are at `corners`: the velocity there is the sum of the balls' by
+ * their weights, which add up to one. */
+typedef struct tb_element_side {
+    int32_t corners, bodies[3];
+    tb_vec3 at[3]; /* m, the balls' centres */
+    tb_real weights[3];
+    bool is_b;
+} tb_element_side;
+/* The same for a contact of an element, in the place of which the contact has its first ball. */
+#define tb_contacts_add_element TB_SYMBOL(tb_contacts_add_element)
+TB_EXTERN bool tb_contacts_add_element(tb_world *world, const tb_world_contact *contact,
+                                       const tb_element_side *element);
+#endif
 #define tb_contacts_end TB_SYMBOL(tb_contacts_end)
 TB_EXTERN void tb_contacts_end(tb_world *world);
 

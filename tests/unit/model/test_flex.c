@@ -175,34 +175,41 @@ END_TEST
 
 /* ---- contacts ---- */
 
-START_TEST(vertices_touch_planes_alone)
+START_TEST(balls_and_elements_have_the_masks_and_the_surface)
 {
-    static const char PLANE[] = "<geom name='p' type='plane' size='1 1 1' %s/>";
+    mjcf_case c = mjcf_load(WORLD(
+        "<geom name='p' type='plane' size='1 1 1' contype='2' conaffinity='0'/><geom name='b' "
+        "type='box' size='1 1 1' contype='4' conaffinity='4'/><flexcomp name='f' dim='1' "
+        "count='3 1 1' spacing='.1 .1 .1' radius='.02'><contact selfcollide='none' "
+        "friction='.3' contype='1' conaffinity='2'/></flexcomp>"));
+    ck_assert_int_eq(c.model->number_of_shapes, 5);
+    ck_assert_int_eq(c.model->number_of_elements, 2);
+    ck_assert(tb_model_shapes_collide(c.model, 0, 2));
+    ck_assert(!tb_model_shapes_collide(c.model, 1, 2));
+    ck_assert(!tb_model_shapes_collide(c.model, 2, 3));
+    TEST_NEAR(c.model->shapes[2].surface.friction, 0.3, 0);
+    TEST_NEAR(c.model->shapes[2].size[0], 0.02, 0);
+    ck_assert_int_eq(mjcf_warnings(&c, "touch itself"), 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(elements_cover_the_outside)
+{
     static const struct {
-        const char *plane, *flex;
-        bool refused;
-    } MASKS[] = {{"", "", false},
-                 {"contype='2' conaffinity='0'", "contype='1' conaffinity='2'", false},
-                 {"contype='0' conaffinity='4'", "contype='4' conaffinity='1'", false},
-                 {"contype='0' conaffinity='1'", "contype='1' conaffinity='1'", true}};
-    for (size_t i = 0; i < sizeof MASKS / sizeof MASKS[0]; i++) {
-        char plane[128], text[512];
-        snprintf(plane, sizeof plane, PLANE, MASKS[i].plane);
+        const char *flex;
+        int32_t elements, balls;
+    } CASES[] = {{"dim='1' count='5 1 1'", 4, 5},
+                 {"dim='2' count='3 3 1'", 8, 9},
+                 {"dim='3' count='3 3 3'", 48, 26}, /* one point is inside */
+                 {"type='ellipsoid' dim='3' count='3 3 3'", 48, 26}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[256];
         snprintf(text, sizeof text,
-                 WORLD("%s\n<flexcomp name='f' dim='1' count='3 1 1' spacing='.1 .1 .1' "
-                       "radius='.02'><contact selfcollide='none' friction='.3' %s/></flexcomp>"),
-                 plane, MASKS[i].flex);
-        if (MASKS[i].refused) {
-            mjcf_refuses(text, TB_UNSUPPORTED, 2, "geom 'p'");
-            continue;
-        }
+                 WORLD("<flexcomp name='f' spacing='.1 .1 .1' radius='.01' %s/>"), CASES[i].flex);
         mjcf_case c = mjcf_load(text);
-        ck_assert_int_eq(c.model->number_of_shapes, 4);
-        ck_assert(tb_model_shapes_collide(c.model, 0, 1));
-        ck_assert(!tb_model_shapes_collide(c.model, 1, 2));
-        TEST_NEAR(c.model->shapes[1].surface.friction, 0.3, 0);
-        TEST_NEAR(c.model->shapes[1].size[0], 0.02, 0);
-        ck_assert_int_eq(mjcf_warnings(&c, "touch itself"), 0);
+        ck_assert_int_eq(c.model->number_of_elements, CASES[i].elements);
+        ck_assert_int_eq(c.model->number_of_shapes, CASES[i].balls);
         mjcf_free(&c);
     }
 }
@@ -217,14 +224,12 @@ START_TEST(flexes_that_may_touch_more_are_told)
     c = mjcf_load(FLEX("dim='3' count='3 3 3' spacing='.1 .1 .1'", EDGES));
     ck_assert_int_eq(mjcf_warnings(&c, "touch itself"), 0);
     mjcf_free(&c);
-    mjcf_refuses(
-        WORLD("<body name='ball'><geom size='1'/></body>\n<flexcomp name='f' count='3 3 1'/>"),
-        TB_UNSUPPORTED, 2, "may touch a geom of body 'ball'");
     mjcf_refuses(WORLD("<flexcomp name='g' count='3 3 1'/>\n<flexcomp name='f' count='3 3 1'/>"),
-                 TB_UNSUPPORTED, 1, "may touch geom 'f_0'");
-    c = mjcf_load(
-        WORLD("<geom size='1' contype='0' conaffinity='0'/><flexcomp name='f' count='3 3 1'/>"));
-    ck_assert_int_eq(c.model->number_of_dofs, 27);
+                 TB_UNSUPPORTED, 2, "may touch flexcomp 'g'");
+    c = mjcf_load(WORLD("<flexcomp name='g' count='3 3 1'><contact contype='2' "
+                        "conaffinity='2'/></flexcomp><flexcomp name='f' count='3 3 1'/>"));
+    ck_assert_int_eq(c.model->number_of_dofs, 54);
+    ck_assert_int_eq(c.model->number_of_elements, 16);
     mjcf_free(&c);
 }
 END_TEST
@@ -463,6 +468,6 @@ END_TEST
 
 TEST_MAIN(shapes_are_mujocos, pinned_points_are_the_parents, slides_ignore_frames_and_take_defaults,
           edges_are_springs_and_dampers, names_go_with_prefixes_and_replicas,
-          vertices_touch_planes_alone, flexes_that_may_touch_more_are_told,
-          what_is_not_supported_is_named, gmsh_is_read_in_all_its_forms,
-          faults_of_gmsh_files_are_named, files_become_flexes)
+          balls_and_elements_have_the_masks_and_the_surface, elements_cover_the_outside,
+          flexes_that_may_touch_more_are_told, what_is_not_supported_is_named,
+          gmsh_is_read_in_all_its_forms, faults_of_gmsh_files_are_named, files_become_flexes)

@@ -246,7 +246,6 @@ static void forget(mjcf *m)
     free(m->hfields);
     free(m->materials);
     free(m->flexes);
-    free(m->flex_vertices);
     free(m->notes);
     free(m->replicas);
     free(m->sites);
@@ -282,7 +281,7 @@ static tb_status read_all(mjcf *m)
 
 static tb_status finish(mjcf *m)
 {
-    MJCF_TRY(mjcf_check_flexes(m));
+    MJCF_TRY(mjcf_add_flexes(m));
     MJCF_TRY(mjcf_read_contacts(m));
     MJCF_TRY(mjcf_read_volume_constants(m));
     MJCF_TRY(mjcf_read_equalities(m));

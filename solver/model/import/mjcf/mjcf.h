@@ -246,12 +246,6 @@ typedef struct mjcf_flex {
     uint32_t category, mask;
 } mjcf_flex;
 
-/* The ball of a vertex: its shape's index, and its flex. */
-typedef struct mjcf_flex_vertex {
-    int32_t shape;
-    const char *flex, *suffix;
-} mjcf_flex_vertex;
-
 /* Copies that replicates made: the suffix of their names. */
 typedef struct mjcf_replica {
     const char *suffix;
@@ -309,8 +303,6 @@ typedef struct mjcf {
     int32_t number_of_rounds, round_capacity;
     mjcf_flex *flexes;
     int32_t number_of_flexes, flex_capacity;
-    mjcf_flex_vertex *flex_vertices;
-    int32_t number_of_flex_vertices, flex_vertex_capacity;
     mjcf_note *notes;
     int32_t number_of_notes, note_capacity;
     mjcf_replica *replicas;
@@ -468,8 +460,8 @@ tb_status mjcf_expand_flexes(mjcf *m);
 tb_status mjcf_read_flex(mjcf *m, const xmlNode *node);
 tb_status mjcf_read_flex_vertex(mjcf *m, const xmlNode *node, const mjcf_pose *frame,
                                 tb_handle body);
-/* UNSUPPORTED where a soft flex may touch something that is no plane; all shapes are in the scene. */
-tb_status mjcf_check_flexes(mjcf *m);
+/* The elements of all soft flexes, whose balls are in the scene. UNSUPPORTED where two may touch. */
+tb_status mjcf_add_flexes(mjcf *m);
 /* Adds the waiting joints to the scene, bodies in order. */
 tb_status mjcf_add_joints(mjcf *m);
 int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */

@@ -2,7 +2,7 @@
  * rigid.
  *
  * flex_shapes.c makes the regular ones, flex_read.c reads a soft flexcomp, flex_expand.c puts into the document
- * what it stands for, flex_vertices.c reads that; flex_rigid.c reads rigid ones. Semantics are those of MuJoCo
+ * what it stands for, flex_contacts.c reads its contacts there; flex_rigid.c reads rigid ones. Semantics are those of MuJoCo
  * 4.0. */
 #ifndef TB_FLEX_H
 #define TB_FLEX_H
@@ -50,12 +50,15 @@ typedef struct flex {
     bool touches_itself;
     tb_simplices body; /* points in the parent's frame */
     bool *pinned;      /* number_of_points: fixed to the parent */
+    int32_t *
+        faces; /* number_of_faces x face_corners: segments, triangles, or a body's outer triangles */
+    int32_t number_of_faces, face_corners;
     flex_edge *edges;
     int32_t number_of_edges;
 } flex;
 
-/* Names of elements that no document can have: a soft flexcomp behind its expansion, and the ball that one of
- * its vertices is for planes. */
+/* Names of elements that no document can have: a soft flexcomp behind its expansion, and the ball of one of its
+ * vertices. */
 #define FLEX_MADE   "soft flexcomp"
 #define FLEX_VERTEX "flexcomp vertex"
 

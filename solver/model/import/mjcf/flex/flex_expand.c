@@ -7,6 +7,7 @@
  * joint defaults of that place. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/budget.h"
@@ -14,6 +15,7 @@
 
 /* A flexcomp that is being expanded. */
 typedef struct maker {
+    bool *outside; /* points of faces: they have balls */
     mjcf *m;
     const xmlNode *node; /* the flexcomp */
     const flex *f;
@@ -91,15 +93,8 @@ static tb_status name_and_place(const maker *k, xmlNode *node, int32_t i, const 
     return set_vector(k, node, "pos", at);
 }
 
-/* The ball and the site of a vertex, before `next` or at the end of `body`. */
-static tb_status add_ball_and_site(const maker *k, xmlNode *body, xmlNode *next, int32_t i,
-                                   const double at[3])
+static tb_status add_ball(const maker *k, xmlNode *ball, int32_t i, const double at[3])
 {
-    xmlNode *ball = NULL, *site = NULL;
-    MJCF_TRY(make_element(k, FLEX_VERTEX, &ball));
-    next != NULL ? xmlAddPrevSibling(next, ball) : xmlAddChild(body, ball);
-    MJCF_TRY(make_element(k, "site", &site));
-    next != NULL ? xmlAddPrevSibling(next, site) : xmlAddChild(body, site);
     MJCF_TRY(name_and_place(k, ball, i, at));
     MJCF_TRY(set(k, ball, "flex", "%s", k->f->name));
     MJCF_TRY(set(k, ball, "size", "%.17g", k->f->radius));
@@ -109,7 +104,20 @@ static tb_status add_ball_and_site(const maker *k, xmlNode *body, xmlNode *next,
         xmlAddChild(ball, contact);
         MJCF_TRY(charge(k, sizeof *contact));
     }
-    return name_and_place(k, site, i, at);
+    return TB_OK;
+}
+
+/* The site of a vertex, and its ball if it is on the outside, before `next` or at the end of `body`. */
+static tb_status add_ball_and_site(const maker *k, xmlNode *body, xmlNode *next, int32_t i,
+                                   const double at[3])
+{
+    xmlNode *made[2] = {NULL, NULL};
+    for (int n = 0; n < (k->outside[i] ? 2 : 1); n++) {
+        MJCF_TRY(make_element(k, n == 0 ? "site" : FLEX_VERTEX, &made[n]));
+        next != NULL ? xmlAddPrevSibling(next, made[n]) : xmlAddChild(body, made[n]);
+    }
+    MJCF_TRY(name_and_place(k, made[0], i, at));
+    return made[1] != NULL ? add_ball(k, made[1], i, at) : TB_OK;
 }
 
 static tb_status add_vertex(const maker *k, int32_t i)
@@ -199,9 +207,27 @@ static tb_status leave_frames(maker *k)
     return TB_OK;
 }
 
-static tb_status make_all(mjcf *m, xmlNode *node, const flex *f)
+/* The faces as an attribute of the flexcomp, for when all balls are there. */
+static tb_status keep_faces(const maker *k, xmlNode *node)
 {
-    maker k = {.m = m,
+    enum { LONGEST = 12 };
+    const size_t count = (size_t)k->f->number_of_faces * (size_t)k->f->face_corners;
+    char *text = malloc(count * LONGEST + 1), *end = text;
+    if (text == NULL) return tb_fail_memory(k->m->error, count * LONGEST, "faces");
+    *end = 0;
+    for (size_t i = 0; i < count; i++) end += snprintf(end, LONGEST, "%d ", (int)k->f->faces[i]);
+    tb_status status = charge(k, (size_t)(end - text));
+    if (status == TB_OK &&
+        (xmlSetProp(node, (const xmlChar *)"faces", (const xmlChar *)text) == NULL))
+        status = tb_fail_memory(k->m->error, count, "faces");
+    free(text);
+    return status == TB_OK ? set(k, node, "corners", "%d", (int)k->f->face_corners) : status;
+}
+
+static tb_status make_elements(mjcf *m, xmlNode *node, const flex *f, bool *outside)
+{
+    maker k = {.outside = outside,
+               .m = m,
                .node = node,
                .f = f,
                .contact = tb_xml_first_named(node, "contact"),
@@ -213,11 +239,23 @@ static tb_status make_all(mjcf *m, xmlNode *node, const flex *f)
         MJCF_TRY(tb_budget_check(m->error));
     }
     MJCF_TRY(add_edges(&k));
+    MJCF_TRY(keep_faces(&k, node));
     /* bodies of three dimensions whose edges keep their length are rigid */
     if (f->touches_itself && !(f->body.dimension == 3 && f->closes_edges))
         MJCF_TRY(set(&k, node, "touches_itself", "true"));
     xmlNodeSetName(node, (const xmlChar *)FLEX_MADE);
     return TB_OK;
+}
+
+static tb_status make_all(mjcf *m, xmlNode *node, const flex *f)
+{
+    bool *outside = calloc((size_t)f->body.number_of_points, sizeof *outside);
+    if (outside == NULL)
+        return tb_fail_memory(m->error, (size_t)f->body.number_of_points, "a flexcomp");
+    for (int32_t i = 0; i < f->number_of_faces * f->face_corners; i++) outside[f->faces[i]] = true;
+    const tb_status status = make_elements(m, node, f, outside);
+    free(outside);
+    return status;
 }
 
 static tb_status expand(mjcf *m, xmlNode *node)

@@ -26,8 +26,10 @@ void flex_free(flex *f)
     tb_simplices_free(&f->body);
     free(f->pinned);
     free(f->edges);
+    free(f->faces);
     f->pinned = NULL;
     f->edges = NULL;
+    f->faces = NULL;
 }
 
 /* ---- points and simplices ---- */
@@ -270,6 +272,69 @@ static tb_status find_edges(mjcf *m, const xmlNode *node, flex *f)
     return TB_OK;
 }
 
+/* ---- faces ---- */
+
+/* A triangle of a tetrahedron: its points ascending, and as they are there. */
+typedef struct tetra_face {
+    int32_t sorted[3], points[3];
+} tetra_face;
+
+static void put_in_order(int32_t *a, int32_t *b)
+{
+    const int32_t lower = *a < *b ? *a : *b, upper = *a < *b ? *b : *a;
+    *a = lower;
+    *b = upper;
+}
+
+static int by_sorted(const void *a, const void *b)
+{
+    const int32_t *p = ((const tetra_face *)a)->sorted, *q = ((const tetra_face *)b)->sorted;
+    for (int k = 0; k < 3; k++)
+        if (p[k] != q[k]) return p[k] < q[k] ? -1 : 1;
+    return 0;
+}
+
+/* The triangles that one tetrahedron has alone. */
+static tb_status find_outer_faces(mjcf *m, flex *f)
+{
+    static const int CORNERS[4][3] = {{0, 1, 2}, {0, 3, 1}, {1, 3, 2}, {2, 3, 0}};
+    const size_t count = 4 * (size_t)f->body.number_of_simplices;
+    tetra_face *all = malloc(count * sizeof *all);
+    f->faces = malloc(3 * count * sizeof *f->faces);
+    if (all == NULL || f->faces == NULL) {
+        free(all);
+        return tb_fail_memory(m->error, count * sizeof *all, "faces");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const int32_t *t = f->body.simplices + 4 * (i / 4);
+        for (int k = 0; k < 3; k++) all[i].sorted[k] = all[i].points[k] = t[CORNERS[i % 4][k]];
+        put_in_order(&all[i].sorted[0], &all[i].sorted[1]);
+        put_in_order(&all[i].sorted[1], &all[i].sorted[2]);
+        put_in_order(&all[i].sorted[0], &all[i].sorted[1]);
+    }
+    qsort(all, count, sizeof *all, by_sorted);
+    for (size_t i = 0; i < count; i++)
+        if ((i == 0 || by_sorted(&all[i], &all[i - 1]) != 0) &&
+            (i + 1 == count || by_sorted(&all[i], &all[i + 1]) != 0))
+            memcpy(f->faces + 3 * (size_t)f->number_of_faces++, all[i].points,
+                   sizeof all[i].points);
+    free(all);
+    return TB_OK;
+}
+
+static tb_status find_faces(mjcf *m, flex *f)
+{
+    const tb_simplices *b = &f->body;
+    f->face_corners = b->dimension == 1 ? 2 : 3;
+    if (b->dimension == 3) return find_outer_faces(m, f);
+    const size_t size = (size_t)b->number_of_simplices * (size_t)f->face_corners;
+    f->faces = malloc(size * sizeof *f->faces);
+    if (f->faces == NULL) return tb_fail_memory(m->error, size * sizeof *f->faces, "faces");
+    memcpy(f->faces, b->simplices, size * sizeof *f->faces);
+    f->number_of_faces = b->number_of_simplices;
+    return TB_OK;
+}
+
 /* ---- the element ---- */
 
 static tb_status read_edge(mjcf *m, const xmlNode *node, flex *f)
@@ -396,5 +461,6 @@ tb_status flex_read(mjcf *m, const xmlNode *node, flex *f)
     MJCF_TRY(place_points(m, node, f));
     MJCF_TRY(read_pins(m, node, f));
     if (f->type >= FLEX_MESH) MJCF_TRY(drop_unused(m, f));
-    return find_edges(m, node, f);
+    MJCF_TRY(find_edges(m, node, f));
+    return find_faces(m, f);
 }

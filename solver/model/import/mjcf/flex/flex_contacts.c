@@ -1,0 +1,95 @@
+/* Contacts of soft flexes: a ball of the flex's radius at each vertex on its outside, which touches planes, and an
+ * element over each of its segments or outer triangles, which touches all other shapes. A flex does not touch
+ * another one, nor itself: a model where two may touch is refused, one whose flex may touch itself warns. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/import/mjcf/flex/flex.h"
+#include "model/model_internal.h"
+
+tb_status mjcf_read_flex_vertex(mjcf *m, const xmlNode *node, const mjcf_pose *frame,
+                                tb_handle body)
+{
+    tb_shape_def def = tb_shape_defaults();
+    tb_error refusal = {0};
+    double point[3] = {0};
+    MJCF_TRY(flex_read_contact(m, node, &def));
+    MJCF_TRY(mjcf_name(m, node, &def.name));
+    MJCF_TRY(tb_xml_numbers(node, "pos", 3, 3, point, NULL, m->error));
+    MJCF_TRY(tb_xml_number(node, "size", &def.size[0], m->error));
+    tb_v3_store(def.position,
+                tb_v3_add(tb_q_rotate(frame->orientation, tb_v3_load(point)), frame->position));
+    def.body = body;
+    def.type = TB_SHAPE_SPHERE;
+    def.mass = 0;
+    if (m->no_contact) def.category = def.mask = 0;
+    if (tb_scene_add_shape(m->scene, &def, NULL, &refusal) != TB_OK)
+        return mjcf_refused(m, node, &refusal);
+    return TB_OK;
+}
+
+tb_status mjcf_read_flex(mjcf *m, const xmlNode *node)
+{
+    tb_shape_def def = tb_shape_defaults();
+    MJCF_TRY(flex_read_contact(m, node, &def));
+    if (tb_xml_attribute(node, "touches_itself") != NULL && !m->no_contact)
+        MJCF_TRY(mjcf_note_past(m, node, "flexcomp",
+                                "could touch itself, and does not: selfcollide is ignored"));
+    MJCF_TRY(mjcf_grow(m, (void **)&m->flexes, m->number_of_flexes, &m->flex_capacity,
+                       sizeof *m->flexes));
+    m->flexes[m->number_of_flexes++] = (mjcf_flex){node, m->suffix, def.category, def.mask};
+    return TB_OK;
+}
+
+/* Two flexes whose masks meet would touch each other. */
+static tb_status check_others(mjcf *m, int32_t index)
+{
+    const mjcf_flex *f = &m->flexes[index];
+    for (int32_t i = 0; i < index; i++) {
+        const mjcf_flex *g = &m->flexes[i];
+        if ((f->category & g->mask) == 0 && (g->category & f->mask) == 0) continue;
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, f->node, NULL,
+                           "it may touch flexcomp '%.100s%.20s': contacts between flexes are not "
+                           "supported",
+                           tb_xml_attribute(g->node, "name"), g->suffix);
+    }
+    return TB_OK;
+}
+
+/* The ball of a vertex in the flex's replica. */
+static tb_handle ball_of(const mjcf *m, const mjcf_flex *f, int32_t vertex)
+{
+    char name[640];
+    snprintf(name, sizeof name, "%.500s_%d%.100s", tb_xml_attribute(f->node, "name"), (int)vertex,
+             f->suffix);
+    return tb_scene_find(m->scene, TB_HANDLE_SHAPE, name);
+}
+
+/* Elements over all faces, which the attribute `faces` lists. */
+static tb_status add_elements(mjcf *m, const mjcf_flex *f)
+{
+    double *faces = NULL;
+    int32_t count = 0;
+    tb_error refusal = {0};
+    tb_element_def def = {0};
+    MJCF_TRY(tb_xml_integer(f->node, "corners", &def.corners, m->error));
+    tb_status status = tb_xml_number_list(f->node, "faces", &faces, &count, m->error);
+    for (int32_t i = 0; i < count && status == TB_OK; i += def.corners) {
+        for (int32_t k = 0; k < def.corners; k++)
+            def.balls[k] = ball_of(m, f, (int32_t)faces[i + k]);
+        if (tb_scene_add_element(m->scene, &def, &refusal) != TB_OK)
+            status = mjcf_refused(m, f->node, &refusal);
+    }
+    free(faces);
+    return status;
+}
+
+tb_status mjcf_add_flexes(mjcf *m)
+{
+    for (int32_t i = 0; i < m->number_of_flexes && !m->no_contact; i++) {
+        MJCF_TRY(check_others(m, i));
+        MJCF_TRY(add_elements(m, &m->flexes[i]));
+    }
+    return TB_OK;
+}
