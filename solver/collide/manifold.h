@@ -9,6 +9,10 @@
 
 #include "collide/collide.h"
 
+/* In place of a number of points: a method for the types of the pair leaves it to the one for any two convex shapes,
+ * for instance because the features of the best axis do not lie over each other. */
+enum { TB_COLLIDE_GENERAL = -1 };
+
 /* A feature of one shape: kind in two bits, number in thirty. */
 #define TB_FEATURE_SURFACE 0u
 #define TB_FEATURE_VERTEX  0x40000000u

@@ -21,8 +21,7 @@ TB_STATIC int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b
 }
 
 TB_STATIC int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                 tb_contact_point *points, uint32_t *flags, tb_epa *room,
-                                 tb_search *search)
+                                 tb_contact_point *points, uint32_t *flags)
 {
     switch (b->type) {
     case TB_SHAPE_SPHERE: return tb_sphere_sphere(a, b, margin, points, flags);
@@ -30,8 +29,26 @@ TB_STATIC int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *
     case TB_SHAPE_CYLINDER: return tb_sphere_cylinder(a, b, margin, points, flags);
     case TB_SHAPE_BOX: return tb_sphere_box(a, b, margin, points);
     case TB_SHAPE_ELLIPSOID: return tb_sphere_ellipsoid(a, b, margin, points, flags);
-    default: return tb_convex_contacts(a, b, margin, points, flags, room, search);
+    default: return TB_COLLIDE_GENERAL;
     }
+}
+
+/* The points of two shapes by a method for their types, a->type <= b->type; or
+ * TB_COLLIDE_GENERAL. */
+TB_STATIC int32_t collide_by_types(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                   tb_contact_point *points, uint32_t *flags)
+{
+    if (a->type == TB_SHAPE_PLANE) return collide_plane(a, b, margin, points);
+    if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CAPSULE)
+        return tb_capsule_capsule(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CYLINDER)
+        return tb_capsule_cylinder(a, b, margin, points);
+    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_BOX)
+        return tb_capsule_box(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_BOX && b->type == TB_SHAPE_BOX)
+        return tb_box_box(a, b, margin, points, flags);
+    return TB_COLLIDE_GENERAL;
 }
 
 /* a->type <= b->type */
@@ -39,27 +56,13 @@ TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape 
                                   tb_contact_point *points, uint32_t *flags, tb_epa *room,
                                   tb_search *search)
 {
-    if (search && search->next != TB_SEARCH_FACES)
-        return tb_convex_contacts(a, b, margin, points, flags, room, search);
-    if (a->type == TB_SHAPE_PLANE) return collide_plane(a, b, margin, points);
-    if (a->type == TB_SHAPE_SPHERE)
-        return collide_sphere(a, b, margin, points, flags, room, search);
-    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CAPSULE)
-        return tb_capsule_capsule(a, b, margin, points, flags);
-    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CYLINDER) {
-        const int count = tb_capsule_cylinder(a, b, margin, points);
-        if (count != TB_CAPSULE_CYLINDER_GENERAL) return count;
+    if (!search || search->next == TB_SEARCH_FACES) {
+        const int32_t count = collide_by_types(a, b, margin, points, flags);
+        if (count != TB_COLLIDE_GENERAL) return count;
+        /* the search may lie among points that have been written meanwhile */
+        if (search) search->next = TB_SEARCH_FACES;
     }
-    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_BOX) {
-        const int count = tb_capsule_box(a, b, margin, points, flags);
-        if (count != TB_BOX_BOX_GENERAL) return count;
-    }
-    if (a->type == TB_SHAPE_BOX && b->type == TB_SHAPE_BOX) {
-        const int count = tb_box_box(a, b, margin, points, flags);
-        if (count != TB_BOX_BOX_GENERAL) return count;
-    }
-    /* the search may lie among points that have been written meanwhile */
-    if (search) search->next = TB_SEARCH_FACES;
+    /* the only call, so that lanes with pairs of all types go through it together */
     return tb_convex_contacts(a, b, margin, points, flags, room, search);
 }
 
@@ -68,8 +71,11 @@ TB_EXTERN int32_t tb_collide_convex_stage(const tb_posed_shape *a, const tb_pose
                                           tb_contact_point points[TB_MANIFOLD_POINTS],
                                           uint32_t *flags, tb_epa *room, tb_search *search)
 {
-    if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags, room, search);
-    const int32_t count = collide_ordered(b, a, margin, points, flags, room, search);
+    /* one call for both orders, so that lanes of either go through it together */
+    const bool mirrored = a->type > b->type;
+    const int32_t count =
+        collide_ordered(mirrored ? b : a, mirrored ? a : b, margin, points, flags, room, search);
+    if (!mirrored) return count;
     tb_contact_mirror(points, count);
     for (int32_t i = 0; i < count; i++)
         points[i].feature = (points[i].feature << 32) | (points[i].feature >> 32);

@@ -10,9 +10,6 @@
 
 #include "collide/convex/clip.h"
 
-/* Result of box-box. */
-enum { TB_BOX_BOX_GENERAL = -1 }; /* the features of the best axis do not lie over each other */
-
 TB_FN uint32_t tb_box_face_feature(int axis, int positive)
 {
     return TB_FEATURE_FACE | (uint32_t)(2 * axis + (positive ? 1 : 0));
@@ -182,7 +179,7 @@ TB_FN_LARGE int tb_box_edge_contact(const tb_posed_shape *a, const tb_posed_shap
     const tb_real s = (da - cosine * db) / (1 - cosine * cosine);
     const tb_real r = cosine * s - db;
     const tb_real slack = TB_COLLIDE_FLAT * (ha[i] + hb[j]);
-    if (tb_abs(s) > ha[i] + slack || tb_abs(r) > hb[j] + slack) return TB_BOX_BOX_GENERAL;
+    if (tb_abs(s) > ha[i] + slack || tb_abs(r) > hb[j] + slack) return TB_COLLIDE_GENERAL;
     if (!(gap <= margin)) return 0;
     pa[i] = tb_clamp(s, -ha[i], ha[i]);
     tb_contact_set_a(points, tb_m33_mul_v3(&a->pose.rotation, normal),
@@ -251,7 +248,7 @@ TB_FN bool tb_box_lies_flat(tb_real face, tb_real crossed, tb_real along)
            tb_abs(along) >= TB_COLLIDE_FACE_LEAN;
 }
 
-/* Number of points, or TB_BOX_BOX_GENERAL. */
+/* Number of points, or TB_COLLIDE_GENERAL. */
 TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                            tb_contact_point *points, uint32_t *flags)
 {
@@ -297,7 +294,7 @@ TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_
     tb_vec3 normal = ta;
     if (crossed) {
         /* side by side they touch along a stretch */
-        if (edge.length < TB_COLLIDE_SIDE_BY_SIDE) return TB_BOX_BOX_GENERAL;
+        if (edge.length < TB_COLLIDE_SIDE_BY_SIDE) return TB_COLLIDE_GENERAL;
         normal = tb_box_crossed_normal(&edge, ta, q);
         const tb_real along =
             on_a ? tb_v3_at(normal, face_a)
@@ -320,7 +317,7 @@ TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_
         return tb_box_edge_contact(a, b, edge.i, edge.j, normal, edge.separation, ta, q, margin,
                                    points);
     /* the axis gives the distance only if a point of the overlap has that gap */
-    if (!crossed && least > (on_a ? best_a : best_b) + 4 * tie) return TB_BOX_BOX_GENERAL;
+    if (!crossed && least > (on_a ? best_a : best_b) + 4 * tie) return TB_COLLIDE_GENERAL;
     if (ta.x == 0 && ta.y == 0 && ta.z == 0) *flags |= TB_CONTACT_DEGENERATE;
     return count;
 }

@@ -82,7 +82,7 @@ TB_FN_LARGE int tb_capsule_on_edge(const tb_posed_shape *a, const tb_posed_shape
     const tb_real du = d[0] * u[0] + d[1] * u[1] + d[2] * u[2];
     const tb_real s = (u[i] * d[i] - du) / (1 - u[i] * u[i]); /* along the segment */
     const tb_real r = d[i] + s * u[i];                        /* along the edge */
-    if (tb_abs(s) > a->size.y + slack || tb_abs(r) > h[i] + slack) return TB_BOX_BOX_GENERAL;
+    if (tb_abs(s) > a->size.y + slack || tb_abs(r) > h[i] + slack) return TB_COLLIDE_GENERAL;
     const tb_real gap = separation - a->size.x;
     if (!(gap <= margin)) return 0;
     const tb_vec3 n = tb_v3_negate(tb_m33_mul_v3(&b->pose.rotation, tb_v3(out[0], out[1], out[2])));
@@ -92,7 +92,7 @@ TB_FN_LARGE int tb_capsule_on_edge(const tb_posed_shape *a, const tb_posed_shape
     return 1;
 }
 
-/* Number of points, or TB_BOX_BOX_GENERAL. */
+/* Number of points, or TB_COLLIDE_GENERAL. */
 TB_FN_LARGE int tb_capsule_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                tb_contact_point *points, uint32_t *flags)
 {
@@ -125,7 +125,7 @@ TB_FN_LARGE int tb_capsule_box(const tb_posed_shape *a, const tb_posed_shape *b,
     const tb_real slack = TB_COLLIDE_FLAT * size;
     if (edge > face + tie) {
         /* side by side they touch along a stretch */
-        if (edge_length < TB_COLLIDE_SIDE_BY_SIDE) return TB_BOX_BOX_GENERAL;
+        if (edge_length < TB_COLLIDE_SIDE_BY_SIDE) return TB_COLLIDE_GENERAL;
         const int k = edge_axis == 2 ? 0 : edge_axis + 1, l = edge_axis == 0 ? 2 : edge_axis - 1;
         tb_real out[3] = {0, 0, 0};
         out[k] = -u[l] / edge_length;
@@ -136,7 +136,7 @@ TB_FN_LARGE int tb_capsule_box(const tb_posed_shape *a, const tb_posed_shape *b,
     tb_real least = TB_REAL_MAX;
     const int count =
         tb_capsule_on_face(a, b, axis, c[axis] > 0, c, u, slack, margin, points, &least);
-    if (least > face - radius + 4 * tie) return TB_BOX_BOX_GENERAL;
+    if (least > face - radius + 4 * tie) return TB_COLLIDE_GENERAL;
     if (cv.x == 0 && cv.y == 0 && cv.z == 0) *flags |= TB_CONTACT_DEGENERATE;
     return count;
 }

@@ -94,8 +94,7 @@ TB_FN_LARGE int tb_sphere_cylinder(const tb_posed_shape *a, const tb_posed_shape
  * distance is a lower bound, so beyond the margin the shapes are apart; if the side is the
  * nearest feature of that point, the contact is that of a sphere there. The general method
  * handles a segment that enters the side, passes a cap or runs along the axis. Returns the
- * number of points, or TB_CAPSULE_CYLINDER_GENERAL. */
-enum { TB_CAPSULE_CYLINDER_GENERAL = -1 };
+ * number of points, or TB_COLLIDE_GENERAL. */
 TB_FN_LARGE int tb_capsule_cylinder(const tb_posed_shape *a, const tb_posed_shape *b,
                                     tb_real margin, tb_contact_point *points)
 {
@@ -105,15 +104,14 @@ TB_FN_LARGE int tb_capsule_cylinder(const tb_posed_shape *a, const tb_posed_shap
     const tb_real reach = margin + a->size.x;
     if (tb_abs(c.z) - half - length * tb_abs(u.z) > reach) return 0;
     const tb_real sine2 = u.x * u.x + u.y * u.y;
-    if (!(sine2 > TB_COLLIDE_SIDE_BY_SIDE * TB_COLLIDE_SIDE_BY_SIDE))
-        return TB_CAPSULE_CYLINDER_GENERAL;
+    if (!(sine2 > TB_COLLIDE_SIDE_BY_SIDE * TB_COLLIDE_SIDE_BY_SIDE)) return TB_COLLIDE_GENERAL;
     const tb_real s = tb_clamp(-(c.x * u.x + c.y * u.y) / sine2, -length, length);
     const tb_vec3 p = tb_v3_add_scaled(c, u, s);
     const tb_real rho = tb_sqrt(p.x * p.x + p.y * p.y), side = rho - radius;
     if (side > reach) return 0;
     /* this near to the side, or beyond a cap, another feature may be the nearest */
     if (!(side > TB_COLLIDE_FLAT * (radius + half + length)) || tb_abs(p.z) > half)
-        return TB_CAPSULE_CYLINDER_GENERAL;
+        return TB_COLLIDE_GENERAL;
     const tb_vec3 radial = tb_v3(p.x / rho, p.y / rho, 0);
     return tb_sphere_contact(a, b, tb_v3(radial.x * radius, radial.y * radius, p.z), radial, side,
                              margin, points);

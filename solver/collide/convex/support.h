@@ -101,9 +101,11 @@ TB_FN int32_t tb_hull_support(const tb_hull *hull, tb_vec3 local, int32_t from)
 TB_FN_LARGE tb_vec3 tb_core_support(tb_core *core, tb_vec3 direction, uint32_t *id)
 {
     *id = 0;
-    if (core->type == TB_SHAPE_SPHERE) return core->centre;
-    const tb_vec3 d = tb_m33_tmul_v3(core->rotation, direction);
-    const tb_vec3 h = core->size;
+    /* read at once: a card's lane would wait for each of them, and for the rotation a second time */
+    const tb_vec3 h = core->size, centre = core->centre;
+    const tb_mat33 rotation = *core->rotation;
+    if (core->type == TB_SHAPE_SPHERE) return centre;
+    const tb_vec3 d = tb_m33_tmul_v3(&rotation, direction);
     tb_vec3 p = tb_v3(0, 0, 0);
     if (core->type == TB_SHAPE_BOX) {
         *id = (d.x > 0 ? 1u : 0u) | (d.y > 0 ? 2u : 0u) | (d.z > 0 ? 4u : 0u);
@@ -123,7 +125,7 @@ TB_FN_LARGE tb_vec3 tb_core_support(tb_core *core, tb_vec3 direction, uint32_t *
         const tb_vec3 u = tb_v3_normalize(tb_v3(h.x * d.x, h.y * d.y, h.z * d.z), tb_v3(0, 0, 0));
         p = tb_v3(h.x * u.x, h.y * u.y, h.z * u.z);
     }
-    return tb_v3_add(core->centre, tb_m33_mul_v3(core->rotation, p));
+    return tb_v3_add(centre, tb_m33_mul_v3(&rotation, p));
 }
 
 /* A vertex of the configuration space obstacle A - B with the points that make it. */

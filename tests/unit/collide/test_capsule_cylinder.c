@@ -106,7 +106,7 @@ START_TEST(the_closed_form_is_what_the_general_method_finds)
             pose_of(f, &random, &a, &b);
             tb_contact_point p[TB_MANIFOLD_POINTS];
             const int count = tb_capsule_cylinder(&a, &b, TB_R(margin), p);
-            if (count == TB_CAPSULE_CYLINDER_GENERAL) continue;
+            if (count == TB_COLLIDE_GENERAL) continue;
             compare(&a, &b, margin, count, p, f->what, i);
             answers++;
         }
@@ -126,8 +126,7 @@ START_TEST(side_by_side_keeps_two_points)
         const tb_posed_shape a = shape_turned(capsule, i ? 2.5e-3 : 1.5e-3, 0, 0);
         tb_contact_point p[TB_MANIFOLD_POINTS];
         uint32_t flags = 0;
-        ck_assert_int_eq(tb_capsule_cylinder(&a, &cylinder, 0, p),
-                         i ? 1 : TB_CAPSULE_CYLINDER_GENERAL);
+        ck_assert_int_eq(tb_capsule_cylinder(&a, &cylinder, 0, p), i ? 1 : TB_COLLIDE_GENERAL);
         ck_assert_int_eq(tb_collide_convex(&a, &cylinder, 0, p, &flags), i ? 1 : 2);
         TEST_NEAR(p[0].gap, -0.01, 1e-6);
         TEST_NEAR(p[0].normal.x, -1, 1e-6);
