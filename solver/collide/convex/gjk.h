@@ -67,66 +67,75 @@ TB_FN_LARGE tb_vec3 tb_nearest_triangle(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_real
     return best;
 }
 
-/* Nearest point of the simplex to the origin; drops unused vertices. *inside: the origin is in
- * the tetrahedron. */
-TB_FN_LARGE tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
+/* Nearest point to the origin of the hull of `count` points, and their weights in it. *inside: the origin is in the
+ * tetrahedron; no weights. */
+TB_FN_LARGE tb_vec3 tb_nearest_of(const tb_vec3 p[4], int count, tb_real weight[4], int *inside)
 {
     *inside = 0;
-    tb_vec3 best = s->v[0].w;
-    s->weight[s->count - 1] = 1;
-    if (s->count == 2) {
-        best = tb_nearest_segment(s->v[0].w, s->v[1].w, s->weight);
-    } else if (s->count == 3) {
-        best = tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, s->weight);
-    } else if (s->count == 4) {
+    tb_vec3 best = p[0];
+    weight[0] = 1;
+    if (count == 2) {
+        best = tb_nearest_segment(p[0], p[1], weight);
+    } else if (count == 3) {
+        best = tb_nearest_triangle(p[0], p[1], p[2], weight);
+    } else if (count == 4) {
         /* faces with the origin on their outer side; all faces if the tetrahedron is flat */
         tb_real least = TB_REAL_MAX;
-        tb_real best_weight[4] = {0, 0, 0, 0};
         for (int k = 0; k < 4; k++) {
             const int i0 = k == 0 ? 1 : 0, i1 = k <= 1 ? 2 : 1, i2 = k <= 2 ? 3 : 2;
-            const tb_vec3 a = s->v[i0].w, b = s->v[i1].w, c = s->v[i2].w;
+            const tb_vec3 a = p[i0], b = p[i1], c = p[i2];
             const tb_vec3 n = tb_v3_cross(tb_v3_sub(b, a), tb_v3_sub(c, a));
-            const tb_real apex = tb_v3_dot(n, tb_v3_sub(s->v[k].w, a));
+            const tb_real apex = tb_v3_dot(n, tb_v3_sub(p[k], a));
             const tb_real origin = -tb_v3_dot(n, a);
             if (apex > 0 ? origin > 0 : (apex < 0 && origin < 0)) continue;
             tb_real w[3];
-            const tb_vec3 p = tb_nearest_triangle(a, b, c, w);
-            const tb_real d = tb_v3_length2(p);
+            const tb_vec3 near = tb_nearest_triangle(a, b, c, w);
+            const tb_real d = tb_v3_length2(near);
             if (d < least) {
                 least = d;
-                best = p;
-                best_weight[k] = 0;
-                best_weight[i0] = w[0], best_weight[i1] = w[1], best_weight[i2] = w[2];
+                best = near;
+                weight[k] = 0;
+                weight[i0] = w[0], weight[i1] = w[1], weight[i2] = w[2];
             }
         }
         if (least == TB_REAL_MAX) {
             *inside = 1;
             return tb_v3(0, 0, 0);
         }
-        for (int k = 0; k < 4; k++) s->weight[k] = best_weight[k];
     }
-    int n = 0;
-    for (int k = 0; k < s->count; k++) {
-        if (!(s->weight[k] > 0)) continue;
-        s->v[n] = s->v[k];
-        s->weight[n++] = s->weight[k];
-    }
-    s->count = n > 0 ? n : 1;
     return best;
 }
 
-/* The first vertices of a simplex, whose weights are not known yet. */
-TB_FN void tb_simplex_copy(tb_simplex *to, const tb_simplex *from)
+/* Drops the vertices without a weight. */
+TB_FN void tb_simplex_keep(tb_simplex *s, const tb_real weight[4])
 {
-    for (int k = 0; k < 3; k++) to->v[k] = from->v[k];
-    to->count = from->count;
+    int n = 0;
+    s->weight[0] = weight[0];
+    for (int k = 0; k < s->count; k++) {
+        if (!(weight[k] > 0)) continue;
+        if (n < k) s->v[n] = s->v[k];
+        s->weight[n++] = weight[k];
+    }
+    s->count = n > 0 ? n : 1;
+}
+
+/* Nearest point of the simplex to the origin; drops unused vertices. *inside: the origin is in
+ * the tetrahedron. */
+TB_FN_LARGE tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
+{
+    tb_vec3 p[4];
+    tb_real weight[4] = {0, 0, 0, 0};
+    for (int k = 0; k < 4; k++) p[k] = s->v[k < s->count ? k : 0].w;
+    const tb_vec3 nearest = tb_nearest_of(p, s->count, weight, inside);
+    if (!*inside) tb_simplex_keep(s, weight);
+    return nearest;
 }
 
 /* Distance of two cores. *nearest is the point of A - B nearest to the origin. limit: distances
- * above it are not computed. scale: size of both, m. The simplex is worked on in memory of this function's own, so
- * that a card's compiler knows that reads of one and writes of the other do not meet. */
-TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale,
-                              tb_simplex *last, tb_vec3 *nearest)
+ * above it are not computed. scale: size of both, m. *s: the last simplex. A vertex enters it only when it is known
+ * to come nearer, because copies of vertices are most of what a lane of a card would wait for. */
+TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb_simplex *s,
+                              tb_vec3 *nearest)
 {
     const tb_real touching = TB_COLLIDE_TIE * scale;
     /* on curved surfaces convergence has no end; later code refines the normal */
@@ -135,11 +144,10 @@ TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real sca
     const tb_real tolerance = tb_max(8 * TB_REAL_EPSILON, loose * 1000);
     tb_vec3 v = tb_v3_sub(a->inside, b->inside);
     if (!(tb_v3_length2(v) > 0)) v = tb_v3(1, 0, 0);
-    tb_simplex s, next;
-    s.count = 1;
-    s.v[0] = tb_cso_support(a, b, tb_v3_negate(v));
-    s.weight[0] = 1;
-    v = s.v[0].w;
+    s->count = 1;
+    s->v[0] = tb_cso_support(a, b, tb_v3_negate(v));
+    s->weight[0] = 1;
+    v = s->v[0].w;
     tb_real v2 = tb_v3_length2(v);
     tb_real largest2 = v2;
     tb_gjk_end end = TB_GJK_APART;
@@ -156,16 +164,19 @@ TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real sca
         /* no point of A - B is nearer by more than this */
         if (v2 - vw <= tolerance * v2 + 4 * TB_REAL_EPSILON * tb_sqrt(v2 * largest2)) break;
         int known = 0;
-        for (int k = 0; k < s.count; k++)
-            known |= w.w.x == s.v[k].w.x && w.w.y == s.v[k].w.y && w.w.z == s.v[k].w.z;
+        tb_vec3 points[4] = {w.w, w.w, w.w, w.w};
+        for (int k = 0; k < 3; k++) {
+            if (k >= s->count) continue;
+            points[k] = s->v[k].w;
+            known |= w.w.x == points[k].x && w.w.y == points[k].y && w.w.z == points[k].z;
+        }
         if (known) break;
 
-        tb_simplex_copy(&next, &s);
-        next.v[next.count++] = w;
         int inside;
-        const tb_vec3 p = tb_simplex_nearest(&next, &inside);
+        tb_real weight[4] = {0, 0, 0, 0};
+        const tb_vec3 p = tb_nearest_of(points, s->count + 1, weight, &inside);
         if (inside) {
-            s = next;
+            s->v[s->count++] = w;
             v = p;
             end = TB_GJK_TOUCHING;
             break;
@@ -174,11 +185,11 @@ TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real sca
         /* near the end the direction still changes while the length does not */
         stalled = p2 < v2 ? 0 : stalled + 1;
         if (!(p2 <= v2 * (1 + 4 * TB_REAL_EPSILON)) || stalled > 3) break;
-        s = next;
+        s->v[s->count++] = w;
+        tb_simplex_keep(s, weight);
         v = p;
         v2 = p2;
     }
-    *last = s;
     *nearest = v;
     return end;
 }
