@@ -417,6 +417,8 @@ TB_EXTERN void tb_block_whiten(const tb_world *world, const tb_chains *chains, i
 {
     if (rows == TB_CONTACT_COULOMB)
         whiten_contact(world, chains, values);
+    else if (rows == 1)
+        tb_block_whiten_row(world, chains, values);
     else
         whiten_columns(world, chains, rows, values);
 }
