@@ -448,12 +448,13 @@ typedef struct tb_pair_def {
 } tb_pair_def;
 
 /* A segment or a triangle between balls, SPHERE shapes of one radius, as wide as they are: it moves with them, and
- * what pushes it pushes them. It touches shapes whose masks meet those of its first ball, whose surface and priority
- * it has, but neither planes (its balls do) nor other elements and their balls, nor shapes that are fixed to one of
- * its balls. A card refuses models with elements. */
+ * what pushes it pushes them. It touches shapes and elements whose masks meet those of its first ball, whose surface
+ * and priority it has, but neither planes (its balls do), nor balls of elements, nor shapes that are fixed to one of
+ * its balls, nor elements that share one. A card refuses models with elements. */
 typedef struct tb_element_def {
     int32_t corners; /* 2 or 3 */
     tb_handle balls[3];
+    int32_t group; /* > 0: elements of one group do not touch each other */
 } tb_element_def;
 
 /* A stored state: q, u, controls as in the compiled model; sizes are checked when compiled. */

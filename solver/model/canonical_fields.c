@@ -331,7 +331,11 @@ void tb_canonical_element(tb_canonical *io, tb_element_def *x, uint32_t balls[3]
         tb_canonical_fail(io, "an element has a wrong number of corners");
     for (uint32_t i = 0; i < 3; i++)
         if (i < corners) tb_canonical_u32(io, &balls[i]);
+    uint32_t group = (uint32_t)x->group;
+    tb_canonical_u32(io, &group);
+    if (group > INT32_MAX) tb_canonical_fail(io, "an element's group is out of range");
     x->corners = (int32_t)corners;
+    x->group = (int32_t)group;
 }
 
 void tb_canonical_look(tb_canonical *io, tb_shape_def *x)

@@ -285,6 +285,7 @@ typedef struct tb_model_pair {
 /* A segment or triangle between balls, which are shapes. */
 typedef struct tb_model_element {
     int32_t corners, balls[3];
+    int32_t group; /* > 0: does not touch others of its group */
 } tb_model_element;
 
 typedef struct tb_model_exclude {
@@ -348,9 +349,10 @@ struct tb_model {
     bool has_tangential_restitution; /* of a surface */
     bool has_adhesion; /* an actuator's transmission is a body, or a surface adheres */
     bool has_adhesive_surfaces;
-    double adhesion_reach; /* m: widest gap at which a surface adheres */
-    bool has_joint_forces; /* a joint or tendon bounds the sum of its actuators' forces */
-    bool has_servo_memory; /* an actuator has an integral or a limited slew rate */
+    bool has_element_pairs; /* elements may touch elements */
+    double adhesion_reach;  /* m: widest gap at which a surface adheres */
+    bool has_joint_forces;  /* a joint or tendon bounds the sum of its actuators' forces */
+    bool has_servo_memory;  /* an actuator has an integral or a limited slew rate */
 
     int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs,
         number_of_trees, number_of_shapes, number_of_hulls, number_of_meshes,

@@ -330,6 +330,9 @@ static tb_status add_sensors(merge *m)
 static tb_status add_filters(merge *m)
 {
     const tb_scene *s = m->from;
+    int32_t groups = 0; /* that are taken */
+    for (int32_t i = 0; i < m->into->number_of_elements; i++)
+        if (m->into->elements[i].group > groups) groups = m->into->elements[i].group;
     tb_status status = TB_OK;
     for (int32_t i = 0; i < s->number_of_pairs && status == TB_OK; i++) {
         tb_pair_def def = s->pairs[i];
@@ -343,6 +346,7 @@ static tb_status add_filters(merge *m)
     for (int32_t i = 0; i < s->number_of_elements && status == TB_OK; i++) {
         tb_element_def def = s->elements[i];
         bool whole = true;
+        if (def.group > 0) def.group += groups;
         for (int32_t k = 0; k < def.corners; k++) {
             def.balls[k] = m->shapes[scene_index(def.balls[k])];
             whole = whole && !tb_handle_is_none(def.balls[k]);

@@ -343,10 +343,12 @@ tb_status tb_scene_add_element(tb_scene *scene, const tb_element_def *def, tb_er
     static const char *const FIELDS[] = {"balls[0]", "balls[1]", "balls[2]"};
     const int32_t index = scene->number_of_elements;
     int32_t balls[3] = {-1, -1, -1};
-    tb_element_def element = {.corners = def->corners};
+    tb_element_def element = {.corners = def->corners, .group = def->group};
     tb_check check = tb_check_begin(TB_HANDLE_PAIR, NULL, index, error);
     if (def->corners != 2 && def->corners != 3)
         tb_check_fail(&check, "corners", "is %d, neither 2 nor 3", (int)def->corners);
+    else if (def->group < 0 || def->group > TB_SCENE_LIMIT)
+        tb_check_fail(&check, "group", "is %d", (int)def->group);
     for (int32_t i = 0; check.status == TB_OK && i < def->corners; i++) {
         tb_check_handle(&check, scene, FIELDS[i], def->balls[i], TB_HANDLE_SHAPE, false, &balls[i]);
         if (check.status != TB_OK) break;

@@ -112,6 +112,9 @@ static tb_status compile_elements(tb_compiler *c)
     for (int32_t i = 0; i < count; i++) {
         const tb_element_def *def = &c->scene->elements[i];
         elements[i].corners = def->corners;
+        elements[i].group = def->group;
+        c->model->has_element_pairs =
+            c->model->has_element_pairs || def->group == 0 || def->group != elements[0].group;
         for (int32_t k = 0; k < def->corners; k++)
             elements[i].balls[k] = c->model_shape[scene_index(def->balls[k])];
     }

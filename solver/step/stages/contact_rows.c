@@ -520,50 +520,62 @@ TB_STATIC void add_point(const tb_world *w, const tb_chains *chains, const tb_wo
     }
 }
 
-/* W of the contact, the velocity *given by kinematic bodies and a conveying surface. */
+/* The rows of a side that is an element, and the velocity *given to it by kinematic bodies. */
 TB_STATIC void fill_element(const tb_world *w, const tb_world_contact *c,
-                            const tb_element_side *element, const directions *k, tb_real *values,
-                            tb_motion *given)
+                            const tb_element_side *element, const directions *k, tb_real side,
+                            tb_real *values, tb_motion *given)
 {
-    const int32_t other = element->is_b ? c->body_a : c->body_b;
-    const int32_t shape = element->is_b ? c->shape_a : c->shape_b;
-    const tb_real side = element->is_b ? 1 : -1;
-    *given = tb_motion_zero();
     for (int32_t i = 0; i < element->corners; i++) {
         const tb_real share = side * element->weights[i];
         add_point(w, &w->chains, c, k, k->linear, element->bodies[i], element->at[i], share,
                   values);
-        *given = tb_motion_add_scaled(
-            *given, tb_prescribed_motion(w, element->bodies[i], element->at[i]), share);
+        const tb_motion moved = tb_prescribed_motion(w, element->bodies[i], element->at[i]);
+        given->linear = tb_v3_add_scaled(given->linear, moved.linear, share);
     }
-    given->angular = tb_v3(0, 0, 0); /* an element has no spin */
-    add_point(w, &w->chains, c, k, k->rows, other, c->position, -side, values);
-    *given = tb_motion_add_scaled(*given, tb_prescribed_motion(w, other, c->position), -side);
+}
+
+/* The same of a side that is a shape, whose surface may convey. */
+TB_STATIC void fill_shape(const tb_world *w, const tb_world_contact *c, const directions *k, int s,
+                          tb_real side, tb_real *values, tb_motion *given)
+{
+    const int32_t body = s ? c->body_b : c->body_a, shape = s ? c->shape_b : c->shape_a;
+    add_point(w, &w->chains, c, k, k->rows, body, c->position, side, values);
+    *given = tb_motion_add_scaled(*given, tb_prescribed_motion(w, body, c->position), side);
     if (w->model->shapes[shape].conveys)
         *given =
-            tb_motion_add_scaled(*given, surface_motion(w, shape, c->position, c->normal), -side);
+            tb_motion_add_scaled(*given, surface_motion(w, shape, c->position, c->normal), side);
 }
 
 TB_EXTERN bool tb_contacts_add_element(tb_world *world, const tb_world_contact *contact,
-                                       const tb_element_side *element)
+                                       const tb_element_side *const elements[2])
 {
     tb_world *w = world;
     const tb_world_contact *c = contact;
     const tb_model *m = w->model;
     const tb_law law = tb_contact_law(&c->surface);
     const directions k = directions_of(c, law);
-    int32_t leaves[4] = {m->bodies[element->is_b ? c->body_a : c->body_b].last_dof, -1, -1, -1};
-    for (int32_t i = 0; i < element->corners; i++)
-        leaves[1 + i] = m->bodies[element->bodies[i]].last_dof;
-    tb_real *values = tb_block_begin(w, law, k.rows, leaves, 4, -1);
+    int32_t leaves[6] = {-1, -1, -1, -1, -1, -1};
+    for (int s = 0; s < 2; s++) {
+        const tb_element_side *e = elements[s];
+        if (!e) leaves[3 * s] = m->bodies[s ? c->body_b : c->body_a].last_dof;
+        for (int32_t i = 0; e && i < e->corners; i++)
+            leaves[3 * s + i] = m->bodies[e->bodies[i]].last_dof;
+    }
+    tb_real *values = tb_block_begin(w, law, k.rows, leaves, 6, -1);
     if (!values || !reserve_records(w, 1)) return false;
     const int32_t width = w->chains.width;
     if (width == 0) {
         tb_block_cancel(w);
         return true;
     }
-    tb_motion given;
-    fill_element(w, c, element, &k, values, &given);
+    tb_motion given = tb_motion_zero();
+    for (int s = 0; s < 2; s++) {
+        const tb_real side = s ? TB_R(1) : TB_R(-1);
+        if (elements[s])
+            fill_element(w, c, elements[s], &k, side, values, &given);
+        else
+            fill_shape(w, c, &k, s, side, values, &given);
+    }
     const tb_real before =
         tb_block_dot(&w->chains, values, w->u) + tb_v3_dot(c->normal, given.linear);
     const tb_contact_timing timing = tb_contact_timing_of(w->options, w->dt, w->theta);

@@ -1,54 +1,6 @@
 /* Contacts of one world: boxes that may meet within the step, pairs, contact points, and at once
  * their rows, while the contact's data is in the cache. */
-#include <stdlib.h>
-
-#include "step/stages/approach.h"
-#include "step/stages/merge.h"
-#include "step/stages/stages.h"
-
-typedef struct detection {
-    tb_world *world;
-    tb_posed_shape *shapes; /* model shapes */
-    tb_vec3 *velocity;      /* of the body origin, m/s */
-    tb_real *spin;          /* |omega| times the reach about the body origin, m/s */
-    tb_box *boxes;          /* colliding shapes, swept */
-    bool *tight;            /* colliding shapes: the box is as small as it can be; NULL: all are */
-} detection;
-
-/* Where a shape is, and how fast: the velocity of its body at the body's origin, taken ahead over the step by the
- * free motion: a body that is just let go has no speed yet, but will have g dt. */
-typedef struct shape_motion {
-    tb_posed_shape posed;
-    tb_vec3 velocity;
-    tb_real spin;
-} shape_motion;
-
-TB_STATIC shape_motion look_at_shape(const tb_world *w, int32_t s)
-{
-    const tb_model *m = w->model;
-    const tb_model_shape *shape = &m->shapes[s];
-    const int32_t body = shape->body, tree = m->bodies[body].tree;
-    const tb_motion v = w->dynamics.velocities[body];
-    shape_motion own;
-    own.velocity = v.linear;
-    if (tree >= 0)
-        own.velocity = tb_motion_at(
-            v, tb_v3_sub(w->dynamics.poses[body].position, w->dynamics.references[tree]));
-    own.spin = tb_shape_spin(shape, v.angular);
-    own.posed = tb_shape_at(m, shape, &w->dynamics.poses[body]);
-    return own;
-}
-
-TB_STATIC tb_real look_ahead(const tb_world *w)
-{
-    return TB_R(w->options->speculative_time) * w->dt;
-}
-
-/* Gap up to which contacts are wanted in any case. */
-TB_STATIC tb_real least_margin(const tb_world *w)
-{
-    return tb_max(TB_R(w->options->contact_margin), TB_R(w->model->adhesion_reach));
-}
+#include "step/stages/detect/detection.h"
 
 TB_STATIC tb_box swept_box(const detection *d, int32_t s, tb_box box)
 {
@@ -106,24 +58,6 @@ TB_STATIC tb_real pair_margin(const detection *d, int32_t a, int32_t b)
                                           look_ahead(w), least_margin(w));
     return is_surface(&d->shapes[a]) && is_surface(&d->shapes[b]) ? local_margin(d, a, b, margin)
                                                                   : margin;
-}
-
-TB_STATIC tb_world_contact contact_of_pair(const tb_model *m, int32_t a, int32_t b)
-{
-    return TB_VALUE(tb_world_contact){.shape_a = a,
-                                      .shape_b = b,
-                                      .body_a = m->shapes[a].body,
-                                      .body_b = m->shapes[b].body,
-                                      .surface = tb_model_pair_surface(m, a, b)};
-}
-
-TB_STATIC void take_point(tb_world_contact *c, const tb_contact_point *p)
-{
-    c->feature = p->feature;
-    c->position = tb_v3_lerp(p->point_a, p->point_b, TB_R(0.5));
-    c->normal = p->normal;
-    tb_v3_tangents(p->normal, &c->tangent1, &c->tangent2);
-    c->gap = p->gap;
 }
 
 /* Arrays of the shapes. False if memory is refused. */
@@ -240,13 +174,6 @@ TB_STATIC tb_status find_pairs(const detection *d, tb_pair **pairs, int32_t *cou
                           count);
 }
 
-/* Points of the pair that is looked at; points of all pairs, where they are merged. */
-typedef struct point_list {
-    tb_contact_point *points;
-    tb_merge_point *found;
-    int32_t capacity, number_found, found_capacity;
-} point_list;
-
 /* Contacts come sorted by pair, and those of elements are not merged. */
 TB_STATIC bool merges_points(const tb_world *w)
 {
@@ -335,265 +262,23 @@ TB_STATIC tb_status collide(const detection *d, point_list *list, int32_t a, int
     }
 }
 
-/* ---- elements ---- */
-
-/* An element as a capsule, or as a flat hull that a ball is rolled over. */
-typedef struct element_pose {
-    tb_posed_shape posed;
-    tb_hull hull;
-    double vertices[9], planes[8];
-    tb_vec3 corners[3];
-    tb_vec3 velocity; /* m/s, the mean of the corners' */
-    tb_real spread;   /* m/s, the farthest from it */
-    tb_box box;       /* swept */
-} element_pose;
-
-/* Weight from which a point is at a corner. */
-#define AT_BALL (1 - TB_R(1e-6))
-
-/* A pair of shapes, of which one is an element's first ball. */
-typedef struct element_pair {
-    int32_t a, b, element;
-} element_pair;
-
-TB_STATIC void pose_capsule(element_pose *p, tb_real radius)
-{
-    const tb_vec3 along = tb_v3_sub(p->corners[1], p->corners[0]);
-    const tb_real length = tb_v3_length(along);
-    const tb_vec3 z = length > 0 ? tb_v3_scale(along, 1 / length) : tb_v3(0, 0, 1);
-    tb_vec3 x, y;
-    tb_v3_tangents(z, &x, &y);
-    p->posed.type = TB_SHAPE_CAPSULE;
-    p->posed.size = tb_v3(radius, length / 2, 0);
-    p->posed.pose.position = tb_v3_lerp(p->corners[0], p->corners[1], TB_R(0.5));
-    p->posed.pose.rotation = TB_VALUE(tb_mat33){{x.x, y.x, z.x, x.y, y.y, z.y, x.z, y.z, z.z}};
-}
-
-/* Sides of a triangle: its edges from each corner to the next, the upper face left of them. */
-TB_STATIC void pose_triangle(element_pose *p, tb_real radius)
-{
-    static const int32_t FACE_START[] = {0, 3, 6}, FACES[] = {0, 1, 2, 0, 2, 1},
-                         EDGES[] = {0, 1, 0, 1, 1, 2, 0, 1, 2, 0, 0, 1},
-                         NEIGHBOUR_START[] = {0, 2, 4, 6}, NEIGHBOURS[] = {1, 2, 0, 2, 0, 1};
-    const tb_vec3 middle = tb_v3_scale(
-        tb_v3_add(tb_v3_add(p->corners[0], p->corners[1]), p->corners[2]), TB_R(1.0 / 3));
-    const tb_vec3 across = tb_v3_cross(tb_v3_sub(p->corners[1], p->corners[0]),
-                                       tb_v3_sub(p->corners[2], p->corners[0]));
-    const tb_real area = tb_v3_length(across);
-    const tb_vec3 normal = area > 0 ? tb_v3_scale(across, 1 / area) : tb_v3(0, 0, 1);
-    tb_vec3 lower = tb_v3(0, 0, 0), upper = lower;
-    for (int k = 0; k < 3; k++) {
-        const tb_vec3 v = tb_v3_sub(p->corners[k], middle);
-        tb_v3_store(&p->vertices[3 * k], v);
-        lower = tb_v3_min(lower, v);
-        upper = tb_v3_max(upper, v);
-    }
-    tb_v3_store(&p->planes[0], normal);
-    tb_v3_store(&p->planes[4], tb_v3_negate(normal));
-    p->planes[3] = p->planes[7] = 0;
-    p->hull = TB_VALUE(tb_hull){.number_of_vertices = 3,
-                                .number_of_faces = 2,
-                                .number_of_edges = 3,
-                                .number_of_face_indices = 6,
-                                .vertices = p->vertices,
-                                .planes = p->planes,
-                                .face_start = FACE_START,
-                                .face_vertices = FACES,
-                                .edges = EDGES,
-                                .neighbour_start = NEIGHBOUR_START,
-                                .neighbours = NEIGHBOURS};
-    tb_v3_store(p->hull.middle, tb_v3_lerp(lower, upper, TB_R(0.5)));
-    tb_v3_store(p->hull.half, tb_v3_scale(tb_v3_sub(upper, lower), TB_R(0.5)));
-    p->posed.type = TB_SHAPE_CONVEX;
-    p->posed.size = tb_v3(radius, 0, 0);
-    p->posed.hull = &p->hull;
-    p->posed.pose = tb_pose_identity();
-    p->posed.pose.position = middle;
-}
-
-TB_STATIC void pose_element(const tb_world *w, const tb_model_element *e, element_pose *p)
-{
-    const tb_model *m = w->model;
-    const tb_real radius = TB_R(m->shapes[e->balls[0]].size[0]);
-    tb_vec3 velocities[3];
-    memset(p, 0, sizeof *p);
-    for (int32_t k = 0; k < e->corners; k++) {
-        const shape_motion own = look_at_shape(w, e->balls[k]);
-        p->corners[k] = own.posed.pose.position;
-        velocities[k] = own.velocity;
-        p->velocity = tb_v3_add_scaled(p->velocity, own.velocity, 1 / (tb_real)e->corners);
-    }
-    for (int32_t k = 0; k < e->corners; k++)
-        p->spread = tb_max(p->spread, tb_v3_length(tb_v3_sub(velocities[k], p->velocity)));
-    if (e->corners == 2)
-        pose_capsule(p, radius);
-    else
-        pose_triangle(p, radius);
-    const tb_box box = tb_shape_box(&p->posed);
-    p->box = tb_box_swept(&box, p->velocity, p->spread, look_ahead(w), least_margin(w));
-}
-
-/* Whether an element sees a shape, and one of them may move. */
-TB_STATIC bool element_sees(const tb_world *w, const tb_model_element *e, int32_t s)
-{
-    const tb_model_filter *filters = w->model->filters, *f = &filters[s];
-    const tb_model_filter *own = &filters[e->balls[0]];
-    if (!(own->category & f->mask) && !(f->category & own->mask)) return false;
-    bool moves = !w->sleep || !w->sleep->any || tb_sleep_moves(w, s);
-    for (int32_t k = 0; k < e->corners; k++) {
-        if (filters[e->balls[k]].root == f->root) return false;
-        moves = moves || tb_sleep_moves(w, e->balls[k]);
-    }
-    return moves;
-}
-
-TB_STATIC int compare_element_pairs(const void *left, const void *right)
-{
-    const element_pair *p = (const element_pair *)left, *q = (const element_pair *)right;
-    if (p->a != q->a) return p->a < q->a ? -1 : 1;
-    if (p->b != q->b) return p->b < q->b ? -1 : 1;
-    return (p->element > q->element) - (p->element < q->element);
-}
-
-/* Pairs of elements and shapes whose boxes meet, sorted by (a, b, element). `poses` is filled where there are
- * any shapes but planes and balls. */
-TB_STATIC tb_status find_element_pairs(const detection *d, element_pose *poses,
-                                       element_pair **pairs, int32_t *count)
-{
-    const tb_world *w = d->world;
-    const tb_model *m = w->model;
-    int32_t capacity = 64;
-    bool posed = false;
-    *pairs = TB_ARENA_ARRAY(w->arena, element_pair, capacity);
-    if (!*pairs) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t j = 0; j < m->number_of_colliding_shapes; j++) {
-        const int32_t s = m->colliding_shapes[j];
-        if (m->filters[s].is_corner || m->shapes[s].type == TB_SHAPE_PLANE) continue;
-        for (int32_t i = 0; !posed && i < m->number_of_elements; i++)
-            pose_element(w, &m->elements[i], &poses[i]);
-        posed = true;
-        for (int32_t i = 0; i < m->number_of_elements; i++) {
-            const tb_model_element *e = &m->elements[i];
-            if (!tb_box_overlap(&poses[i].box, &d->boxes[j]) || !element_sees(w, e, s)) continue;
-            if (*count == capacity) {
-                element_pair *grown = TB_ARENA_ARRAY(w->arena, element_pair, 2 * capacity);
-                if (!grown) return TB_RESOURCE_EXHAUSTED;
-                memcpy(grown, *pairs, (size_t)capacity * sizeof *grown);
-                *pairs = grown;
-                capacity *= 2;
-            }
-            const int32_t ball = e->balls[0];
-            (*pairs)[(*count)++] =
-                TB_VALUE(element_pair){ball < s ? ball : s, ball < s ? s : ball, i};
-        }
-    }
-    if (*count > 0) qsort(*pairs, (size_t)*count, sizeof **pairs, compare_element_pairs);
-    return TB_OK;
-}
-
-/* Shares of the corners in the point of the element that is nearest to one of its plane or line: at least 0,
- * together 1. */
-TB_STATIC void weigh_corners(const element_pose *p, int32_t corners, tb_vec3 point,
-                             tb_real weights[3])
-{
-    const tb_vec3 a = tb_v3_sub(p->corners[1], p->corners[0]), q = tb_v3_sub(point, p->corners[0]);
-    if (corners == 2) {
-        const tb_real square = tb_v3_length2(a);
-        weights[1] = square > 0 ? tb_clamp(tb_v3_dot(q, a) / square, 0, 1) : 0;
-        weights[0] = 1 - weights[1];
-        weights[2] = 0;
-        return;
-    }
-    const tb_vec3 b = tb_v3_sub(p->corners[2], p->corners[0]), normal = tb_v3_cross(a, b);
-    const tb_real square = tb_v3_length2(normal);
-    weights[1] = square > 0 ? tb_max(0, tb_v3_dot(tb_v3_cross(q, b), normal) / square) : 0;
-    weights[2] = square > 0 ? tb_max(0, tb_v3_dot(tb_v3_cross(a, q), normal) / square) : 0;
-    weights[0] = tb_max(0, 1 - weights[1] - weights[2]);
-    const tb_real sum = weights[0] + weights[1] + weights[2];
-    for (int k = 0; k < 3; k++) weights[k] /= sum;
-}
-
-/* The points of one pair at hand, each with the element's number in its feature. */
-TB_STATIC tb_status add_element_contacts(tb_world *w, const point_list *list, element_pair pair,
-                                         const element_pose *pose, int32_t count)
-{
-    const uint64_t spread = 0x9e3779b97f4a7c15u; /* odd: features of different elements differ */
-    const tb_model_element *e = &w->model->elements[pair.element];
-    tb_world_contact c = contact_of_pair(w->model, pair.a, pair.b);
-    tb_element_side side = {.corners = e->corners, .is_b = pair.b == e->balls[0]};
-    const tb_real radius = TB_R(w->model->shapes[e->balls[0]].size[0]);
-    for (int32_t k = 0; k < e->corners; k++) {
-        side.bodies[k] = w->model->shapes[e->balls[k]].body;
-        side.at[k] = pose->corners[k];
-    }
-    for (int32_t i = 0; i < count; i++) {
-        const tb_contact_point *p = &list->points[i];
-        take_point(&c, p);
-        c.feature += spread * (uint64_t)(pair.element + 1);
-        weigh_corners(pose, e->corners,
-                      side.is_b ? tb_v3_add_scaled(p->point_b, p->normal, radius)
-                                : tb_v3_add_scaled(p->point_a, p->normal, -radius),
-                      side.weights);
-        bool at_ball = false; /* which has a contact of its own there */
-        for (int32_t k = 0; k < e->corners; k++) at_ball = at_ball || side.weights[k] > AT_BALL;
-        if (!at_ball && !tb_contacts_add_element(w, &c, &side)) return TB_RESOURCE_EXHAUSTED;
-    }
-    return TB_OK;
-}
-
-TB_STATIC tb_status collide_element(const detection *d, point_list *list, element_pair pair,
-                                    const element_pose *pose)
-{
-    tb_world *w = d->world;
-    const tb_model_element *e = &w->model->elements[pair.element];
-    const bool is_b = pair.b == e->balls[0];
-    const int32_t s = is_b ? pair.a : pair.b;
-    const tb_posed_shape *a = is_b ? &d->shapes[s] : &pose->posed;
-    const tb_posed_shape *b = is_b ? &pose->posed : &d->shapes[s];
-    const tb_real margin = tb_pair_margin(d->velocity[s], d->spin[s], pose->velocity, pose->spread,
-                                          look_ahead(w), least_margin(w));
-    for (;;) {
-        const int32_t count = tb_collide_pair(a, b, margin, list->points, list->capacity, w->arena,
-                                              &w->collide_flags);
-        if (count < 0) return TB_RESOURCE_EXHAUSTED;
-        bool wakes = false;
-        for (int32_t k = 0; k < e->corners && count > 0; k++)
-            wakes = tb_sleep_touch(w, e->balls[k], s) || wakes;
-        if (wakes) return TB_OK;
-        if (count <= list->capacity) return add_element_contacts(w, list, pair, pose, count);
-        list->capacity = 2 * count;
-        list->points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list->capacity);
-        if (!list->points) return TB_RESOURCE_EXHAUSTED;
-    }
-}
-
-/* The pairs of elements, and their poses where there are any. */
-TB_STATIC tb_status pairs_of_elements(const detection *d, element_pose **poses,
-                                      element_pair **pairs, int32_t *count)
-{
-    const tb_model *m = d->world->model;
-    *count = 0;
-    if (m->number_of_elements == 0) return TB_OK;
-    *poses = TB_ARENA_ARRAY(d->world->arena, element_pose, m->number_of_elements);
-    if (!*poses) return TB_RESOURCE_EXHAUSTED;
-    return find_element_pairs(d, *poses, pairs, count);
-}
+#include "step/stages/detect/collide_element.h"
 
 /* Adds the contacts of all pairs of shapes and of elements, in the order of the shapes. */
 TB_STATIC tb_status collide_all(detection *d, point_list *list, const tb_pair *pairs, int32_t count)
 {
     const int32_t *colliding = d->world->model->colliding_shapes;
     element_pose *poses = NULL;
-    element_pair *others = NULL;
-    int32_t number_of_others = 0, q = 0;
-    tb_status status = pairs_of_elements(d, &poses, &others, &number_of_others);
+    element_pairs others = {NULL, 0, 0};
+    int32_t q = 0;
+    tb_status status = pose_elements(d, &poses, &others);
     for (int32_t p = 0; p <= count && status == TB_OK; p++) {
         const int32_t a = p < count ? colliding[pairs[p].a] : INT32_MAX;
         const int32_t b = p < count ? colliding[pairs[p].b] : INT32_MAX;
-        for (; q < number_of_others && status == TB_OK &&
-               (others[q].a < a || (others[q].a == a && others[q].b < b));
+        for (; q < others.count && status == TB_OK &&
+               (others.pairs[q].a < a || (others.pairs[q].a == a && others.pairs[q].b < b));
              q++)
-            status = collide_element(d, list, others[q], &poses[others[q].element]);
+            status = collide_element(d, list, others.pairs[q], poses);
         if (p < count && status == TB_OK && are_near(d, pairs[p])) status = collide(d, list, a, b);
     }
     return status;

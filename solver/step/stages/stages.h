@@ -399,12 +399,12 @@ typedef struct tb_element_side {
     int32_t corners, bodies[3];
     tb_vec3 at[3]; /* m, the balls' centres */
     tb_real weights[3];
-    bool is_b;
 } tb_element_side;
-/* The same for a contact of an element, in the place of which the contact has its first ball. */
+/* The same for a contact whose sides A and B are elements or (NULL) shapes. In the place of an element the contact
+ * has its first ball. */
 #define tb_contacts_add_element TB_SYMBOL(tb_contacts_add_element)
 TB_EXTERN bool tb_contacts_add_element(tb_world *world, const tb_world_contact *contact,
-                                       const tb_element_side *element);
+                                       const tb_element_side *const elements[2]);
 #endif
 #define tb_contacts_end TB_SYMBOL(tb_contacts_end)
 TB_EXTERN void tb_contacts_end(tb_world *world);

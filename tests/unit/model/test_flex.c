@@ -189,7 +189,6 @@ START_TEST(balls_and_elements_have_the_masks_and_the_surface)
     ck_assert(!tb_model_shapes_collide(c.model, 2, 3));
     TEST_NEAR(c.model->shapes[2].surface.friction, 0.3, 0);
     TEST_NEAR(c.model->shapes[2].size[0], 0.02, 0);
-    ck_assert_int_eq(mjcf_warnings(&c, "touch itself"), 0);
     mjcf_free(&c);
 }
 END_TEST
@@ -215,21 +214,31 @@ START_TEST(elements_cover_the_outside)
 }
 END_TEST
 
-START_TEST(flexes_that_may_touch_more_are_told)
+START_TEST(elements_touch_by_groups)
 {
-    mjcf_case c = mjcf_load(FLEX("count='3 3 1' spacing='.1 .1 .1'", EDGES));
-    ck_assert_int_eq(mjcf_warnings(&c, "'f': flexcomp could touch itself"), 1);
-    mjcf_free(&c);
-    /* all edges of its tetrahedra keep their length: it is rigid */
-    c = mjcf_load(FLEX("dim='3' count='3 3 3' spacing='.1 .1 .1'", EDGES));
-    ck_assert_int_eq(mjcf_warnings(&c, "touch itself"), 0);
-    mjcf_free(&c);
-    mjcf_refuses(WORLD("<flexcomp name='g' count='3 3 1'/>\n<flexcomp name='f' count='3 3 1'/>"),
-                 TB_UNSUPPORTED, 2, "may touch flexcomp 'g'");
-    c = mjcf_load(WORLD("<flexcomp name='g' count='3 3 1'><contact contype='2' "
-                        "conaffinity='2'/></flexcomp><flexcomp name='f' count='3 3 1'/>"));
-    ck_assert_int_eq(c.model->number_of_dofs, 54);
+    static const struct {
+        const char *flex;
+        int32_t group;
+    } CASES[] = {{"<flexcomp name='f' count='3 3 1'/>", 0},
+                 {"<flexcomp name='f' count='3 3 1'><contact selfcollide='none'/></flexcomp>", 1},
+                 {"<flexcomp name='f' count='3 3 1'><contact conaffinity='2'/></flexcomp>", 1},
+                 /* all edges of its tetrahedra keep their length: it is rigid */
+                 {"<flexcomp name='f' dim='3' count='3 3 3'>" EDGES "</flexcomp>", 1},
+                 {"<flexcomp name='f' dim='3' count='3 3 3'/>", 0}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, WORLD("%s"), CASES[i].flex);
+        mjcf_case c = mjcf_load(text);
+        ck_assert_int_eq(c.model->elements[0].group, CASES[i].group);
+        ck_assert(c.model->has_element_pairs == (CASES[i].group == 0));
+        mjcf_free(&c);
+    }
+    mjcf_case c = mjcf_load(WORLD("<flexcomp name='g' count='3 3 1'><contact selfcollide='none'/>"
+                                  "</flexcomp><flexcomp name='f' count='3 3 1'><contact "
+                                  "selfcollide='none'/></flexcomp>"));
     ck_assert_int_eq(c.model->number_of_elements, 16);
+    ck_assert_int_eq(c.model->elements[15].group, 2);
+    ck_assert(c.model->has_element_pairs);
     mjcf_free(&c);
 }
 END_TEST
@@ -469,5 +478,5 @@ END_TEST
 TEST_MAIN(shapes_are_mujocos, pinned_points_are_the_parents, slides_ignore_frames_and_take_defaults,
           edges_are_springs_and_dampers, names_go_with_prefixes_and_replicas,
           balls_and_elements_have_the_masks_and_the_surface, elements_cover_the_outside,
-          flexes_that_may_touch_more_are_told, what_is_not_supported_is_named,
-          gmsh_is_read_in_all_its_forms, faults_of_gmsh_files_are_named, files_become_flexes)
+          elements_touch_by_groups, what_is_not_supported_is_named, gmsh_is_read_in_all_its_forms,
+          faults_of_gmsh_files_are_named, files_become_flexes)

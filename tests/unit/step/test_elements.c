@@ -103,6 +103,76 @@ START_TEST(corners_share_an_impact_by_their_weights)
 }
 END_TEST
 
+/* Two triangles cross in an impact, edge against edge, and a chain falls onto another: nothing goes through, and
+ * momenta are shared. */
+START_TEST(elements_strike_elements)
+{
+    run r = begin(MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='a' "
+                       "type='direct' dim='1' point='-1 0 0 1 0 0' element='0 1' radius='.01' "
+                       "mass='1'/><flexcomp name='b' type='direct' dim='1' point='.2 -1 .0205 .2 1 "
+                       ".0205' element='0 1' radius='.01' mass='1'/></worldbody>"),
+                  0.001);
+    double u[12] = {0};
+    u[8] = u[11] = -1;
+    TEST_OK(tb_state_set_u(r.state, u, 12, &error), &error);
+    go(&r, 3);
+    /* a is struck at 0.4 and 0.6, b at its middle: 1 / (2 (0.16 + 0.36) + 2 (0.25 + 0.25)) N s */
+    const double impulse = 1 / (2 * 0.52 + 2 * 0.5), *after = tb_state_u(r.state);
+    TEST_NEAR(after[2], -0.4 * impulse / 0.5, 1e-3);
+    TEST_NEAR(after[5], -0.6 * impulse / 0.5, 1e-3);
+    TEST_NEAR(after[8], -1 + 0.5 * impulse / 0.5, 1e-3);
+    TEST_NEAR(after[8], after[11], 1e-9);
+    end(&r);
+
+    r = begin(MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='a' "
+                   "type='direct' dim='2' point='-1 0 0 1 0 0 0 0 -1' element='0 1 2' radius='.01' "
+                   "mass='1.5'/><flexcomp name='b' type='direct' dim='2' point='.2 -1 .0205 .2 1 "
+                   ".0205 .2 0 1' element='0 1 2' radius='.01' mass='1.5'/></worldbody>"),
+              0.001);
+    double v[18] = {0};
+    v[11] = v[14] = v[17] = -1;
+    TEST_OK(tb_state_set_u(r.state, v, 18, &error), &error);
+    go(&r, 3);
+    TEST_NEAR(tb_state_u(r.state)[2], -0.4 * impulse / 0.5, 1e-3);
+    TEST_NEAR(tb_state_u(r.state)[11], -1 + 0.5 * impulse / 0.5, 1e-3);
+    TEST_NEAR(tb_state_u(r.state)[8], 0, 1e-9);
+    ck_assert_int_eq(r.sum.status, TB_OK);
+    end(&r);
+}
+END_TEST
+
+/* A strip of cloth, folded over, lies on itself: the upper layer a diameter above the lower one. */
+START_TEST(a_cloth_lies_on_itself)
+{
+    static char text[4096];
+    int at = snprintf(text, sizeof text,
+                      "<mujoco><worldbody><geom type='plane' size='1 1 1'/><flexcomp name='f' "
+                      "type='direct' dim='2' radius='.01' mass='1.8' point='");
+    /* nine rows of two: three on the floor, three in a bow of 0.05 m, three above */
+    static const double X[9] = {0, .1, .2, .285, .32, .285, .2, .1, 0},
+                        Z[9] = {.01, .01, .01, .025, .075, .125, .14, .14, .14};
+    for (int i = 0; i < 9; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%g 0 %g %g .1 %g ", X[i], Z[i], X[i],
+                       Z[i]);
+    at += snprintf(text + at, sizeof text - (size_t)at, "' element='");
+    for (int i = 0; i < 8; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%d %d %d %d %d %d ", 2 * i, 2 * i + 2,
+                       2 * i + 3, 2 * i, 2 * i + 3, 2 * i + 1);
+    snprintf(text + at, sizeof text - (size_t)at,
+             "'><edge equality='true'/></flexcomp></worldbody></mujoco>");
+    run r = begin(text, 0.002);
+    go(&r, 1000);
+    const double *q = tb_state_q(r.state);
+    for (int i = 6; i < 9; i++)
+        for (int side = 0; side < 2; side++) {
+            const double z = Z[i] + q[3 * (2 * i + side) + 2];
+            TEST_NEAR(z, 0.03, 0.004);
+        }
+    ck_assert_double_le(r.last.penetration, 1e-4);
+    end(&r);
+}
+END_TEST
+
 /* A free ball strikes a free cloth aside of its middle, with friction: the sum of all momenta stays. */
 START_TEST(momentum_is_kept)
 {
@@ -284,6 +354,7 @@ START_TEST(elements_that_make_no_sense_are_refused)
 }
 END_TEST
 
-TEST_MAIN(corners_share_an_impact_by_their_weights, momentum_is_kept, chains_hold_by_friction,
+TEST_MAIN(corners_share_an_impact_by_their_weights, elements_strike_elements,
+          a_cloth_lies_on_itself, momentum_is_kept, chains_hold_by_friction,
           a_slack_chain_carries_a_ball, elements_are_part_of_the_bytes,
           elements_that_make_no_sense_are_refused)

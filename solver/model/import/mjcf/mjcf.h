@@ -239,11 +239,10 @@ typedef struct mjcf_note {
     char lines[80];
 } mjcf_note;
 
-/* A soft flexcomp, in the replica of that suffix, and the masks of its contacts. */
+/* A soft flexcomp, in the replica of that suffix. */
 typedef struct mjcf_flex {
     const xmlNode *node;
     const char *suffix;
-    uint32_t category, mask;
 } mjcf_flex;
 
 /* Copies that replicates made: the suffix of their names. */
@@ -460,7 +459,7 @@ tb_status mjcf_expand_flexes(mjcf *m);
 tb_status mjcf_read_flex(mjcf *m, const xmlNode *node);
 tb_status mjcf_read_flex_vertex(mjcf *m, const xmlNode *node, const mjcf_pose *frame,
                                 tb_handle body);
-/* The elements of all soft flexes, whose balls are in the scene. UNSUPPORTED where two may touch. */
+/* The elements of all soft flexes, whose balls are in the scene. */
 tb_status mjcf_add_flexes(mjcf *m);
 /* Adds the waiting joints to the scene, bodies in order. */
 tb_status mjcf_add_joints(mjcf *m);

@@ -1,6 +1,5 @@
-/* Contacts of soft flexes: a ball of the flex's radius at each vertex on its outside, which touches planes, and an
- * element over each of its segments or outer triangles, which touches all other shapes. A flex does not touch
- * another one, nor itself: a model where two may touch is refused, one whose flex may touch itself warns. */
+/* Contacts of soft flexes: a ball of the flex's radius at each vertex on its outside, and an element over each of its
+ * segments or outer triangles. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,29 +30,9 @@ tb_status mjcf_read_flex_vertex(mjcf *m, const xmlNode *node, const mjcf_pose *f
 
 tb_status mjcf_read_flex(mjcf *m, const xmlNode *node)
 {
-    tb_shape_def def = tb_shape_defaults();
-    MJCF_TRY(flex_read_contact(m, node, &def));
-    if (tb_xml_attribute(node, "touches_itself") != NULL && !m->no_contact)
-        MJCF_TRY(mjcf_note_past(m, node, "flexcomp",
-                                "could touch itself, and does not: selfcollide is ignored"));
     MJCF_TRY(mjcf_grow(m, (void **)&m->flexes, m->number_of_flexes, &m->flex_capacity,
                        sizeof *m->flexes));
-    m->flexes[m->number_of_flexes++] = (mjcf_flex){node, m->suffix, def.category, def.mask};
-    return TB_OK;
-}
-
-/* Two flexes whose masks meet would touch each other. */
-static tb_status check_others(mjcf *m, int32_t index)
-{
-    const mjcf_flex *f = &m->flexes[index];
-    for (int32_t i = 0; i < index; i++) {
-        const mjcf_flex *g = &m->flexes[i];
-        if ((f->category & g->mask) == 0 && (g->category & f->mask) == 0) continue;
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, f->node, NULL,
-                           "it may touch flexcomp '%.100s%.20s': contacts between flexes are not "
-                           "supported",
-                           tb_xml_attribute(g->node, "name"), g->suffix);
-    }
+    m->flexes[m->number_of_flexes++] = (mjcf_flex){node, m->suffix};
     return TB_OK;
 }
 
@@ -66,13 +45,14 @@ static tb_handle ball_of(const mjcf *m, const mjcf_flex *f, int32_t vertex)
     return tb_scene_find(m->scene, TB_HANDLE_SHAPE, name);
 }
 
-/* Elements over all faces, which the attribute `faces` lists. */
-static tb_status add_elements(mjcf *m, const mjcf_flex *f)
+/* Elements over all faces, which the attribute `faces` lists; of one group where the flex does not touch itself. */
+static tb_status add_elements(mjcf *m, const mjcf_flex *f, int32_t group)
 {
     double *faces = NULL;
     int32_t count = 0;
     tb_error refusal = {0};
-    tb_element_def def = {0};
+    const bool touches_itself = tb_xml_attribute(f->node, "touches_itself") != NULL;
+    tb_element_def def = {.group = touches_itself ? 0 : group};
     MJCF_TRY(tb_xml_integer(f->node, "corners", &def.corners, m->error));
     tb_status status = tb_xml_number_list(f->node, "faces", &faces, &count, m->error);
     for (int32_t i = 0; i < count && status == TB_OK; i += def.corners) {
@@ -87,9 +67,7 @@ static tb_status add_elements(mjcf *m, const mjcf_flex *f)
 
 tb_status mjcf_add_flexes(mjcf *m)
 {
-    for (int32_t i = 0; i < m->number_of_flexes && !m->no_contact; i++) {
-        MJCF_TRY(check_others(m, i));
-        MJCF_TRY(add_elements(m, &m->flexes[i]));
-    }
+    for (int32_t i = 0; i < m->number_of_flexes && !m->no_contact; i++)
+        MJCF_TRY(add_elements(m, &m->flexes[i], i + 1));
     return TB_OK;
 }
