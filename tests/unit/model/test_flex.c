@@ -252,7 +252,16 @@ START_TEST(what_is_not_supported_is_named)
         tb_status status;
         const char *words;
     } CASES[] = {
-        {"count='3 3 1'", "<elasticity young='1e4'/>", TB_UNSUPPORTED, "elastic flexes"},
+        {"dim='3' count='3 3 3'", "<elasticity young='1e4'/>", TB_UNSUPPORTED, "elastic flexes"},
+        {"count='3 3 1'", "<elasticity young='1e4' thickness='.01' elastic2d='both'/>",
+         TB_UNSUPPORTED, "elastic flexes"},
+        {"count='3 3 1'", "<elasticity young='1e4' elastic2d='bend'/>", TB_INVALID_ARGUMENT,
+         "wants dim 2 and a thickness"},
+        {"type='box' dim='2' count='2 2 2' spacing='.1 .1 .1'",
+         "<elasticity young='1e4' thickness='.01' elastic2d='bend'/>", TB_UNSUPPORTED,
+         "not flat at rest"},
+        {"dof='radial' count='3 3 1'", "<elasticity young='1e4' thickness='.01' elastic2d='bend'/>",
+         TB_UNSUPPORTED, "radial"},
         {"count='3 3 1'", "<edge equality='strain'/>", TB_UNSUPPORTED, "equalities of vertices"},
         {"dim='3' dof='trilinear'", "", TB_UNSUPPORTED, "interpolated"},
         {"count='3 3 1'", "<plugin plugin='x'/>", TB_UNSUPPORTED, "plugins"},

@@ -160,5 +160,37 @@ START_TEST(a_block_rests_on_a_plane)
 }
 END_TEST
 
+/* Accelerations of a plate that is bent and moves, its edges aside: MuJoCo 4.0's. */
+START_TEST(plates_bend_as_mujocos_do)
+{
+    static const double ACCELERATION[] = {
+        -3.65899294759,  -2.60231532901, -4.30883880334,  4.19054299164,  4.56686383045,
+        -17.0731379038,  0.464992811993, -0.992150321467, -7.77223736097, 2.14590783814,
+        -0.298951431186, -11.8716193174, -1.08027109348,  1.96870196357,  -9.18999862576,
+        -1.14233295482,  0.101956151411, -13.2189589378,  4.17901559365,  4.64630427945,
+        -3.4980740584,   -2.04013978279, -3.77586225089,  -12.4371810719};
+    enum { DOFS = sizeof ACCELERATION / sizeof ACCELERATION[0] };
+    mjcf_case c = mjcf_load(
+        WORLD("<flexcomp name='f' count='3 3 1' spacing='.1 .1 .1' radius='.01' mass='.9'><contact "
+              "contype='0' conaffinity='0'/><edge equality='true'/><elasticity young='1e6' "
+              "poisson='.2' thickness='.01' elastic2d='bend' damping='.01'/><pin id='4'/>"
+              "</flexcomp>"));
+    double q[DOFS], u[DOFS], acceleration[DOFS];
+    tb_state *state = NULL;
+    ck_assert_int_eq(c.model->number_of_dofs, DOFS);
+    for (int i = 0; i < DOFS; i++) {
+        q[i] = 0.01 * sin(1 + i * i);
+        u[i] = 0.5 * cos(2 + i * i);
+    }
+    TEST_OK(tb_state_create(c.model, &state, &error), &error);
+    TEST_OK(tb_state_set_q(state, q, DOFS, &error), &error);
+    TEST_OK(tb_state_set_u(state, u, DOFS, &error), &error);
+    TEST_OK(tb_state_smooth_acceleration(state, acceleration, &error), &error);
+    for (int i = 0; i < DOFS; i++) TEST_NEAR(acceleration[i], ACCELERATION[i], 1e-9);
+    tb_state_destroy(state);
+    mjcf_free(&c);
+}
+END_TEST
+
 TEST_MAIN(nets_keep_lengths_momentum_and_energy, an_edge_is_a_pendulum, an_edge_is_a_spring,
-          a_block_rests_on_a_plane)
+          a_block_rests_on_a_plane, plates_bend_as_mujocos_do)

@@ -1,7 +1,7 @@
 /* Private header of flexcomps: bodies cut into simplices, whose vertices are bodies that slide, or which are
  * rigid.
  *
- * flex_shapes.c makes the regular ones, flex_read.c reads a soft flexcomp, flex_expand.c puts into the document
+ * flex_shapes.c makes the regular ones, flex_bending.c hinges, flex_read.c reads a soft flexcomp, flex_expand.c puts into the document
  * what it stands for, flex_contacts.c reads its contacts there; flex_rigid.c reads rigid ones. Semantics are those of MuJoCo
  * 4.0. */
 #ifndef TB_FLEX_H
@@ -34,6 +34,14 @@ typedef struct flex_edge {
     int32_t a, b; /* points, a < b */
 } flex_edge;
 
+/* Two triangles on an edge, and their resistance to bending: the energy is 1/2 stiffness |sum of share_i x_i|^2 over
+ * the points' places. */
+typedef struct flex_hinge {
+    int32_t points[4]; /* the edge's, then the other two */
+    double shares[4];  /* together zero */
+    double stiffness;  /* N/m */
+} flex_hinge;
+
 /* A soft flexcomp as read. */
 typedef struct flex {
     const char *name;
@@ -55,6 +63,10 @@ typedef struct flex {
     int32_t number_of_faces, face_corners;
     flex_edge *edges;
     int32_t number_of_edges;
+    double rigidity; /* of a plate that resists bending, N m; 0: it does not */
+    double loss;     /* damping over stiffness, s */
+    flex_hinge *hinges;
+    int32_t number_of_hinges;
 } flex;
 
 /* Names of elements that no document can have: a soft flexcomp behind its expansion, and the ball of one of its
@@ -65,7 +77,9 @@ typedef struct flex {
 /* Points and simplices of the types that have none of their own, about the origin, from type, dimension,
  * count and spacing. INVALID_ARGUMENT where they make no simplex; RESOURCE_EXHAUSTED. */
 tb_status flex_make_shape(flex *f, const xmlNode *node, tb_error *error);
-/* Reads a flexcomp that is not rigid. UNSUPPORTED for elasticity and for dofs that are not those of
+/* The hinges of a triangle mesh that is flat where it is to bend. UNSUPPORTED where it is not. */
+tb_status flex_find_hinges(mjcf *m, const xmlNode *node, flex *f);
+/* Reads a flexcomp that is not rigid. UNSUPPORTED for elasticity but bending, and for dofs that are not those of
  * vertices. The caller frees it in any case. */
 tb_status flex_read(mjcf *m, const xmlNode *node, flex *f);
 void flex_free(flex *f);

@@ -71,7 +71,7 @@ static tb_status set_vector(const maker *k, xmlNode *node, const char *name, con
 
 /* ---- vertices ---- */
 
-static tb_status add_slides(const maker *k, xmlNode *body, const double point[3])
+static tb_status add_slides(const maker *k, xmlNode *body, int32_t vertex, const double point[3])
 {
     const int count = k->f->dofs == FLEX_FULL ? 3 : k->f->dofs == FLEX_PLANAR ? 2 : 1;
     for (int i = 0; i < count; i++) {
@@ -79,6 +79,8 @@ static tb_status add_slides(const maker *k, xmlNode *body, const double point[3]
         double axis[3] = {i == 0, i == 1, i == 2};
         if (k->f->dofs == FLEX_RADIAL) memcpy(axis, point, sizeof axis);
         MJCF_TRY(append(k, body, "joint", &joint));
+        if (k->f->number_of_hinges > 0)
+            MJCF_TRY(set(k, joint, "name", "%s_%d_%c", k->f->name, (int)vertex, "xyz"[i]));
         MJCF_TRY(set(k, joint, "type", "slide"));
         MJCF_TRY(set(k, joint, "pos", "0 0 0"));
         MJCF_TRY(set_vector(k, joint, "axis", axis));
@@ -139,7 +141,7 @@ static tb_status add_vertex(const maker *k, int32_t i)
     MJCF_TRY(set_vector(k, inertial, "pos", centre));
     MJCF_TRY(set(k, inertial, "mass", "%.17g", mass));
     MJCF_TRY(set_vector(k, inertial, "diaginertia", inertias));
-    MJCF_TRY(add_slides(k, body, point));
+    MJCF_TRY(add_slides(k, body, i, point));
     return add_ball_and_site(k, body, NULL, i, centre);
 }
 
@@ -179,13 +181,42 @@ static tb_status add_edge(const maker *k, xmlNode *tendons, xmlNode *equalities,
     return set(k, equality, "tendon1", "%s_%d_%d", f->name, (int)edge.a, (int)edge.b);
 }
 
-static tb_status add_edges(const maker *k)
+/* A tendon of springs for each direction of a hinge. */
+static tb_status add_hinge(const maker *k, xmlNode *tendons, int32_t index)
+{
+    const flex *f = k->f;
+    const flex_hinge *h = &f->hinges[index];
+    for (int axis = 0; axis < (f->dofs == FLEX_FULL ? 3 : 2); axis++) {
+        xmlNode *tendon = NULL;
+        for (int i = 0; i < 4; i++) {
+            xmlNode *joint = NULL;
+            if (f->pinned[h->points[i]]) continue;
+            if (tendon == NULL) MJCF_TRY(append(k, tendons, "fixed", &tendon));
+            MJCF_TRY(append(k, tendon, "joint", &joint));
+            MJCF_TRY(set(k, joint, "joint", "%s_%d_%c", f->name, (int)h->points[i], "xyz"[axis]));
+            MJCF_TRY(set(k, joint, "coef", "%.17g", h->shares[i]));
+        }
+        if (tendon == NULL) continue;
+        MJCF_TRY(set(k, tendon, "name", "%s_bend_%d_%c", f->name, (int)index, "xyz"[axis]));
+        MJCF_TRY(set(k, tendon, "limited", "false"));
+        MJCF_TRY(set(k, tendon, "actuatorfrclimited", "false"));
+        MJCF_TRY(set(k, tendon, "frictionloss", "0"));
+        MJCF_TRY(set(k, tendon, "armature", "0"));
+        MJCF_TRY(set(k, tendon, "springlength", "0"));
+        MJCF_TRY(set(k, tendon, "stiffness", "%.17g", h->stiffness));
+        MJCF_TRY(set(k, tendon, "damping", "%.17g", h->stiffness * f->loss));
+    }
+    return TB_OK;
+}
+
+static tb_status add_tendons(const maker *k)
 {
     xmlNode *root = tb_xml_root(k->m->xml), *tendons = NULL, *equalities = NULL;
     const flex *f = k->f;
-    if (!f->closes_edges && f->stiffness == 0 && f->damping == 0) return TB_OK;
     MJCF_TRY(append(k, root, "tendon", &tendons));
     MJCF_TRY(append(k, root, "equality", &equalities));
+    for (int32_t i = 0; i < f->number_of_hinges; i++) MJCF_TRY(add_hinge(k, tendons, i));
+    if (!f->closes_edges && f->stiffness == 0 && f->damping == 0) return TB_OK;
     for (int32_t i = 0; i < f->number_of_edges; i++)
         MJCF_TRY(add_edge(k, tendons, equalities, f->edges[i]));
     return TB_OK;
@@ -238,7 +269,7 @@ static tb_status make_elements(mjcf *m, xmlNode *node, const flex *f, bool *outs
         MJCF_TRY(add_vertex(&k, i));
         MJCF_TRY(tb_budget_check(m->error));
     }
-    MJCF_TRY(add_edges(&k));
+    MJCF_TRY(add_tendons(&k));
     MJCF_TRY(keep_faces(&k, node));
     /* bodies of three dimensions whose edges keep their length are rigid */
     if (f->touches_itself && !(f->body.dimension == 3 && f->closes_edges))

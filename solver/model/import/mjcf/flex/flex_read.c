@@ -14,8 +14,7 @@ static const mjcf_words FLEX = {
 
 static const mjcf_words EDGE = {.used = "equality stiffness damping", .soft = "solref solimp"};
 
-static const mjcf_words ELASTICITY = {.used = "young",
-                                      .silent = "poisson damping thickness elastic2d"};
+static const mjcf_words ELASTICITY = {.used = "young poisson damping thickness elastic2d"};
 
 static const mjcf_words PIN = {.used = "id range grid gridrange"};
 
@@ -27,6 +26,8 @@ void flex_free(flex *f)
     free(f->pinned);
     free(f->edges);
     free(f->faces);
+    free(f->hinges);
+    f->hinges = NULL;
     f->pinned = NULL;
     f->edges = NULL;
     f->faces = NULL;
@@ -355,6 +356,34 @@ static tb_status read_edge(mjcf *m, const xmlNode *node, flex *f)
     return TB_OK;
 }
 
+/* Of plates the bending alone. */
+static tb_status read_elasticity(mjcf *m, const xmlNode *node, flex *f)
+{
+    enum { NONE, BEND, STRETCH };
+    double young = 0, poisson = 0, thickness = -1;
+    int32_t of_plate = NONE;
+    MJCF_TRY(mjcf_check_attributes(m, node, &ELASTICITY));
+    MJCF_TRY(tb_xml_number(node, "young", &young, m->error));
+    MJCF_TRY(tb_xml_number(node, "poisson", &poisson, m->error));
+    MJCF_TRY(tb_xml_number(node, "thickness", &thickness, m->error));
+    MJCF_TRY(tb_xml_number(node, "damping", &f->loss, m->error));
+    MJCF_TRY(tb_xml_choice(node, "elastic2d", "none bend stretch both", &of_plate, m->error));
+    if (young < 0 || poisson < 0 || poisson >= 0.5 || f->loss < 0 ||
+        (of_plate != NONE && (f->body.dimension != 2 || thickness <= 0)))
+        return tb_xml_fail(
+            m->error, TB_INVALID_ARGUMENT, node, NULL,
+            "young %g, poisson %g, damping %g, thickness %g, dim %d: none may be "
+            "negative, poisson is below 0.5, and elastic2d wants dim 2 and a thickness",
+            young, poisson, f->loss, thickness, (int)f->body.dimension);
+    if (young == 0 || f->body.dimension == 1) return TB_OK;
+    if (f->body.dimension == 3 || of_plate >= STRETCH)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "young",
+                           "elastic flexes are not supported but for the bending of plates");
+    if (of_plate == NONE) return TB_OK;
+    f->rigidity = young * thickness * thickness * thickness / (12 * (1 - poisson * poisson));
+    return TB_OK;
+}
+
 /* `contact` is read with the vertices; whether the flex is to touch itself is its own. */
 static tb_status read_children(mjcf *m, const xmlNode *node, flex *f)
 {
@@ -364,13 +393,7 @@ static tb_status read_children(mjcf *m, const xmlNode *node, flex *f)
         if (tb_xml_is(c, "edge")) {
             MJCF_TRY(read_edge(m, c, f));
         } else if (tb_xml_is(c, "elasticity")) {
-            double young = 0;
-            MJCF_TRY(mjcf_check_attributes(m, c, &ELASTICITY));
-            MJCF_TRY(tb_xml_number(c, "young", &young, m->error));
-            if (young != 0)
-                return tb_xml_fail(m->error, TB_UNSUPPORTED, c, "young",
-                                   "elastic flexes are not supported: edges are springs or keep "
-                                   "their length");
+            MJCF_TRY(read_elasticity(m, c, f));
         } else if (tb_xml_is(c, "contact")) {
             MJCF_TRY(tb_xml_number(c, "contype", &category, m->error));
             MJCF_TRY(tb_xml_number(c, "conaffinity", &mask, m->error));
@@ -462,5 +485,6 @@ tb_status flex_read(mjcf *m, const xmlNode *node, flex *f)
     MJCF_TRY(read_pins(m, node, f));
     if (f->type >= FLEX_MESH) MJCF_TRY(drop_unused(m, f));
     MJCF_TRY(find_edges(m, node, f));
-    return find_faces(m, f);
+    MJCF_TRY(find_faces(m, f));
+    return f->rigidity > 0 ? flex_find_hinges(m, node, f) : TB_OK;
 }
