@@ -605,6 +605,36 @@ START_TEST(solves_overlap_where_there_are_many)
 }
 END_TEST
 
+/* A card refuses elements; the backend that chooses leaves them to the processor. */
+START_TEST(elements_stay_on_a_processor)
+{
+    static const char TEXT[] =
+        "<mujoco><worldbody><flexcomp name='f' count='3 3 1'/></worldbody></mujoco>";
+    static const tb_backend_choice CHOICES[] = {TB_BACKEND_GPU, TB_BACKEND_AUTO};
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    tb_error error;
+    play_card(NULL, NULL, NULL);
+    find_card();
+    TEST_OK(tb_scene_load_mjcf(TEXT, sizeof TEXT - 1, "t.xml", NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    for (int i = 0; i < 2; i++) {
+        tb_step_options options = tb_step_defaults();
+        tb_stepper *stepper = NULL;
+        options.backend = CHOICES[i];
+        TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+        tb_state *state = state_of(model);
+        TEST_STATUS(tb_step(stepper, state, 1, NULL, &error), i == 0 ? TB_UNSUPPORTED : TB_OK,
+                    &error);
+        if (i == 0) ck_assert(strstr(error.message, "elements of flexes") != NULL);
+        tb_state_destroy(state);
+        tb_stepper_destroy(stepper);
+    }
+    tb_model_destroy(model);
+    tb_scene_destroy(scene);
+}
+END_TEST
+
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_caller_is_not_asked_during_one_step, tables_of_a_model_are_made_once,
           a_crowded_pile_asks_no_more_than_other_worlds, a_course_asks_as_little_as_a_step,
@@ -613,4 +643,5 @@ TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           lengths_of_launches_leave_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
           a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
-          fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many)
+          fast_memory_is_what_a_small_factor_needs, solves_overlap_where_there_are_many,
+          elements_stay_on_a_processor)

@@ -354,7 +354,24 @@ START_TEST(elements_that_make_no_sense_are_refused)
 }
 END_TEST
 
+START_TEST(schemes_of_a_plane_refuse_elements)
+{
+    mjcf_case c = mjcf_load(WORLD("<flexcomp name='f' dim='1' count='3 1 1' dof='2d'/>"));
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper = NULL;
+    tb_state *state = NULL;
+    options.scheme = TB_SCHEME_PLANAR;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    TEST_OK(tb_state_create(c.model, &state, &error), &error);
+    TEST_STATUS(tb_step(stepper, state, 1, NULL, &error), TB_UNSUPPORTED, &error);
+    ck_assert(strstr(error.message, "not by scheme planar") != NULL);
+    tb_state_destroy(state);
+    tb_stepper_destroy(stepper);
+    mjcf_free(&c);
+}
+END_TEST
+
 TEST_MAIN(corners_share_an_impact_by_their_weights, elements_strike_elements,
           a_cloth_lies_on_itself, momentum_is_kept, chains_hold_by_friction,
           a_slack_chain_carries_a_ball, elements_are_part_of_the_bytes,
-          elements_that_make_no_sense_are_refused)
+          elements_that_make_no_sense_are_refused, schemes_of_a_plane_refuse_elements)
