@@ -3,6 +3,7 @@
 #include "model/model_internal.h"
 #include "model/tendon_path.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int32_t body_of(const tb_compiler *c, tb_handle body)
@@ -12,49 +13,64 @@ static int32_t body_of(const tb_compiler *c, tb_handle body)
 
 /* ---- dofs of spatial tendons ---- */
 
-/* Counts, for each dof, how many bodies of a branch it moves; returns the number of these bodies.
- * *end is the point after the branch, which begins after a pulley or at the path's start. */
-static int32_t count_branch(const tb_compiler *c, const tb_tendon_def *def, int32_t first,
-                            int32_t *end, int32_t *moved)
-{
-    int32_t bodies = 0, i = first;
-    for (; i < def->number_of_points && def->points[i].kind != TB_TENDON_PULLEY; i++, bodies++) {
-        int32_t dof = c->bodies[body_of(c, def->points[i].body)].last_dof;
-        for (; dof >= 0; dof = c->dofs[dof].parent) moved[dof]++;
-    }
-    *end = i;
-    return bodies;
-}
-
-/* Marks the dofs that change the length: in some branch they move some bodies, but not all.
- * moved: dofs, scratch. Returns their number. */
-static int32_t mark_dofs(const tb_compiler *c, const tb_tendon_def *def, int32_t *moved,
-                         bool *marks)
-{
-    const int32_t dofs = c->model->number_of_dofs;
-    int32_t marked = 0;
-    memset(marks, 0, (size_t)dofs * sizeof *marks);
-    for (int32_t i = 0, end = 0; i < def->number_of_points; i = end + 1) {
-        memset(moved, 0, (size_t)dofs * sizeof *moved);
-        const int32_t bodies = count_branch(c, def, i, &end, moved);
-        for (int32_t dof = 0; dof < dofs; dof++)
-            marks[dof] = marks[dof] || (moved[dof] > 0 && moved[dof] < bodies);
-    }
-    for (int32_t dof = 0; dof < dofs; dof++) marked += marks[dof];
-    return marked;
-}
-
-/* ---- the arrays ---- */
-
 /* The model's arrays while they are filled. */
 typedef struct tendon_arrays {
     tb_model_tendon *tendons;
     int32_t *dofs, *coordinates;
     double *coefficients;
     tb_model_tendon_point *points;
-    int32_t *moved; /* dofs, scratch */
-    bool *marks;    /* dofs, scratch */
+    int32_t *moved;  /* dofs, scratch, zero in between */
+    bool *marks;     /* likewise */
+    int32_t *listed; /* dofs, scratch */
 } tendon_arrays;
+
+/* What to do with the dofs above the bodies of a branch. */
+typedef enum branch_pass { COUNT_DOFS, LIST_DOFS, CLEAR_DOFS } branch_pass;
+
+/* Walks over the points of a branch, which begins after a pulley or at the path's start, and over the dofs above
+ * each: counts how many bodies each dof moves, lists those that move some of `bodies` but not all, or clears the
+ * counts. Returns the number of bodies; *end is the point after the branch. */
+static int32_t walk_branch(const tb_compiler *c, const tb_tendon_def *def, int32_t first,
+                           int32_t *end, branch_pass pass, int32_t bodies, tendon_arrays *t,
+                           int32_t *listed)
+{
+    int32_t i = first;
+    for (; i < def->number_of_points && def->points[i].kind != TB_TENDON_PULLEY; i++) {
+        int32_t dof = c->bodies[body_of(c, def->points[i].body)].last_dof;
+        for (; dof >= 0; dof = c->dofs[dof].parent) {
+            if (pass == COUNT_DOFS) t->moved[dof]++;
+            if (pass == CLEAR_DOFS) t->moved[dof] = 0;
+            if (pass != LIST_DOFS || t->marks[dof] || t->moved[dof] == bodies) continue;
+            t->marks[dof] = true;
+            t->listed[(*listed)++] = dof;
+        }
+    }
+    *end = i;
+    return i - first;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
+    return (p > q) - (p < q);
+}
+
+/* Lists the dofs that change the length, ascending: in some branch they move some bodies, but not all. Returns
+ * their number. */
+static int32_t list_dofs(const tb_compiler *c, const tb_tendon_def *def, tendon_arrays *t)
+{
+    int32_t listed = 0;
+    for (int32_t i = 0, end = 0; i < def->number_of_points; i = end + 1) {
+        const int32_t bodies = walk_branch(c, def, i, &end, COUNT_DOFS, 0, t, &listed);
+        walk_branch(c, def, i, &end, LIST_DOFS, bodies, t, &listed);
+        walk_branch(c, def, i, &end, CLEAR_DOFS, 0, t, &listed);
+    }
+    for (int32_t k = 0; k < listed; k++) t->marks[t->listed[k]] = false;
+    if (listed > 0) qsort(t->listed, (size_t)listed, sizeof *t->listed, ascending);
+    return listed;
+}
+
+/* ---- the arrays ---- */
 
 static void write_fixed(const tb_compiler *c, const tb_tendon_def *def,
                         const tb_model_tendon *tendon, tendon_arrays *t)
@@ -84,13 +100,11 @@ static void write_point(const tb_compiler *c, const tb_tendon_point *from,
 static void write_spatial(const tb_compiler *c, const tb_tendon_def *def,
                           const tb_model_tendon *tendon, tendon_arrays *t)
 {
-    mark_dofs(c, def, t->moved, t->marks);
-    int32_t at = tendon->first;
-    for (int32_t dof = 0; dof < c->model->number_of_dofs; dof++) {
-        if (!t->marks[dof]) continue;
-        t->dofs[at] = dof;
-        t->coordinates[at] = 0;
-        t->coefficients[at++] = 0;
+    const int32_t count = list_dofs(c, def, t);
+    for (int32_t i = 0; i < count; i++) {
+        t->dofs[tendon->first + i] = t->listed[i];
+        t->coordinates[tendon->first + i] = 0;
+        t->coefficients[tendon->first + i] = 0;
     }
     for (int32_t k = 0; k < tendon->number_of_points; k++)
         write_point(c, &def->points[k], &t->points[tendon->first_point + k]);
@@ -133,9 +147,10 @@ tb_status tb_compile_tendons(tb_compiler *c)
     tb_arena *arena = &model->arena;
     const int32_t count = c->scene->number_of_tendons;
     tendon_arrays t = {.tendons = TB_ARENA_ZEROED(arena, tb_model_tendon, count),
-                       .moved = TB_ARENA_ARRAY(&c->scratch, int32_t, model->number_of_dofs + 1),
-                       .marks = TB_ARENA_ARRAY(&c->scratch, bool, model->number_of_dofs + 1)};
-    if (!t.tendons || !t.moved || !t.marks)
+                       .moved = TB_ARENA_ZEROED(&c->scratch, int32_t, model->number_of_dofs + 1),
+                       .marks = TB_ARENA_ZEROED(&c->scratch, bool, model->number_of_dofs + 1),
+                       .listed = TB_ARENA_ARRAY(&c->scratch, int32_t, model->number_of_dofs + 1)};
+    if (!t.tendons || !t.moved || !t.marks || !t.listed)
         return tb_fail_memory(c->error, (size_t)count * sizeof *t.tendons, "tendons");
     int64_t terms = 0, points = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -144,7 +159,7 @@ tb_status tb_compile_tendons(tb_compiler *c)
         t.tendons[i].first = (int32_t)terms;
         t.tendons[i].first_point = (int32_t)points;
         t.tendons[i].count =
-            def->number_of_points > 0 ? mark_dofs(c, def, t.moved, t.marks) : def->number_of_joints;
+            def->number_of_points > 0 ? list_dofs(c, def, &t) : def->number_of_joints;
         terms += t.tendons[i].count;
         points += def->number_of_points;
         if (terms > INT32_MAX || points > INT32_MAX) return too_many(c, terms + points);

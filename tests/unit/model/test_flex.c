@@ -274,7 +274,7 @@ START_TEST(what_is_not_supported_is_named)
          "of a grid"},
         {"count='3 1 1'", "", TB_INVALID_ARGUMENT, "too small"},
         {"count='0 1 1'", "", TB_INVALID_ARGUMENT, "count 1 is 0"},
-        {"count='1000 1000 1'", "", TB_RESOURCE_EXHAUSTED, "more than 100000 points"},
+        {"count='1000 1000 1'", "", TB_RESOURCE_EXHAUSTED, "more than 20000 points"},
         {"type='box' count='1 2 2'", "", TB_INVALID_ARGUMENT, "less than 2"},
         {"type='circle' count='9 1 1'", "", TB_INVALID_ARGUMENT, "does not have dim 2"},
         {"spacing='.01 .1 .1'", "", TB_INVALID_ARGUMENT, "twice the radius"},

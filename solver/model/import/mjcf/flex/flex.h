@@ -28,7 +28,7 @@ typedef enum flex_type {
 /* Joints of a vertex: three slides, one away from the first vertex, or those along x and y. */
 typedef enum flex_dofs { FLEX_FULL, FLEX_RADIAL, FLEX_PLANAR } flex_dofs;
 
-enum { FLEX_VERTEX_LIMIT = 100000 };
+enum { FLEX_VERTEX_LIMIT = 20000 };
 
 typedef struct flex_edge {
     int32_t a, b; /* points, a < b */
