@@ -393,8 +393,8 @@ TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows);
 #define tb_contacts_add TB_SYMBOL(tb_contacts_add)
 TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact);
 #ifndef TB_DEVICE
-/* An element as a side of a contact, whose balls are at `corners`: the velocity there is the sum of the balls' by
- * their weights, which add up to one. */
+/* An element as a side of a contact: its point moves with the sum of its balls' velocities by their weights, which
+ * add up to one. */
 typedef struct tb_element_side {
     int32_t corners, bodies[3];
     tb_vec3 at[3]; /* m, the balls' centres */

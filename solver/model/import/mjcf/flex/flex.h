@@ -1,9 +1,9 @@
 /* Private header of flexcomps: bodies cut into simplices, whose vertices are bodies that slide, or which are
  * rigid.
  *
- * flex_shapes.c makes the regular ones, flex_bending.c hinges, flex_read.c reads a soft flexcomp, flex_expand.c puts into the document
- * what it stands for, flex_contacts.c reads its contacts there; flex_rigid.c reads rigid ones. Semantics are those of MuJoCo
- * 4.0. */
+ * flex_shapes.c makes the points and simplices of regular ones, flex_bending.c their hinges; flex_read.c reads a
+ * soft flexcomp, flex_expand.c puts into the document what it stands for, flex_contacts.c reads its contacts from
+ * there; flex_rigid.c reads rigid ones. Semantics are those of MuJoCo 4.0. */
 #ifndef TB_FLEX_H
 #define TB_FLEX_H
 
@@ -58,8 +58,8 @@ typedef struct flex {
     bool touches_itself;
     tb_simplices body; /* points in the parent's frame */
     bool *pinned;      /* number_of_points: fixed to the parent */
-    int32_t *
-        faces; /* number_of_faces x face_corners: segments, triangles, or a body's outer triangles */
+    /* segments, triangles, or the outer triangles of tetrahedra: number_of_faces x face_corners */
+    int32_t *faces;
     int32_t number_of_faces, face_corners;
     flex_edge *edges;
     int32_t number_of_edges;

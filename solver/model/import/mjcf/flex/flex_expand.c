@@ -15,13 +15,13 @@
 
 /* A flexcomp that is being expanded. */
 typedef struct maker {
-    bool *outside; /* points of faces: they have balls */
     mjcf *m;
     const xmlNode *node; /* the flexcomp */
     const flex *f;
     const xmlNode *contact; /* its child of that name, or NULL */
     xmlNode *place;         /* new bodies come before it: the outermost frame around */
     mjcf_pose frame;        /* of the flexcomp, in the body around */
+    const bool *outside;    /* points of faces: they have balls */
 } maker;
 
 static tb_status charge(const maker *k, size_t bytes)
@@ -255,15 +255,15 @@ static tb_status keep_faces(const maker *k, xmlNode *node)
     return status == TB_OK ? set(k, node, "corners", "%d", (int)k->f->face_corners) : status;
 }
 
-static tb_status make_elements(mjcf *m, xmlNode *node, const flex *f, bool *outside)
+static tb_status make_elements(mjcf *m, xmlNode *node, const flex *f, const bool *outside)
 {
-    maker k = {.outside = outside,
-               .m = m,
+    maker k = {.m = m,
                .node = node,
                .f = f,
                .contact = tb_xml_first_named(node, "contact"),
                .place = node,
-               .frame = mjcf_pose_identity()};
+               .frame = mjcf_pose_identity(),
+               .outside = outside};
     MJCF_TRY(leave_frames(&k));
     for (int32_t i = 0; i < f->body.number_of_points; i++) {
         MJCF_TRY(add_vertex(&k, i));
