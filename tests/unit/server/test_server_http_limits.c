@@ -147,6 +147,8 @@ START_TEST(an_upload_keeps_its_connection_and_a_trickle_does_not)
      * machine has let them grow older than the grace */
     int a, b;
     for (;;) {
+        /* the server has seen that the earlier ones are closed */
+        EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
         const double begun = seconds();
         a = begin_upload(), b = begin_upload();
         answer = post("Size", JSON, "{}");
