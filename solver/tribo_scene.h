@@ -447,10 +447,10 @@ typedef struct tb_pair_def {
     tb_surface surface;
 } tb_pair_def;
 
-/* A segment or a triangle between balls, SPHERE shapes of one radius, as wide as they are: it moves with them, and
- * what pushes it pushes them. It touches shapes and elements whose masks meet those of its first ball, whose surface
- * and priority it has, but neither planes (its balls do), nor balls of elements, nor shapes that are fixed to one of
- * its balls, nor elements that share one. A card refuses models with elements. */
+/* A segment or a triangle between balls, SPHERE shapes of one radius, as wide as they are. An element moves with its
+ * balls, and a push on it pushes them. It touches shapes and elements whose masks meet those of its first ball, and
+ * has the surface and priority of that ball. It does not touch planes (its balls do), balls of elements, shapes that
+ * are fixed to one of its balls, or elements that share one. A card refuses models with elements. */
 typedef struct tb_element_def {
     int32_t corners; /* 2 or 3 */
     tb_handle balls[3];

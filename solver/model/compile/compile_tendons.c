@@ -24,7 +24,7 @@ typedef struct tendon_arrays {
     int32_t *listed; /* dofs, scratch */
 } tendon_arrays;
 
-/* What to do with the dofs above the bodies of a branch. */
+/* A pass over the dofs above the bodies of a branch. */
 typedef enum branch_pass { COUNT_DOFS, LIST_DOFS, CLEAR_DOFS } branch_pass;
 
 /* Walks over the points of a branch, which begins after a pulley or at the path's start, and over the dofs above

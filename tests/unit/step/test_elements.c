@@ -2,50 +2,21 @@
  * chains hold on cylinders by friction as Euler and Eytelwein say, and carry weights. */
 #include <math.h>
 
-#include "model/mjcf_util.h"
 #include "model/merge.h"
 #include "model_util.h"
+#include "run_util.h"
 
-static tb_error error;
-
-typedef struct run {
-    mjcf_case scene;
-    tb_stepper *stepper;
-    tb_state *state;
-    tb_certificate sum, last;
-} run;
-
-static run begin(const char *text, double dt)
+/* Without energies, by a dt of its own. */
+static run begin_at(const char *text, double dt)
 {
-    run r = {.scene = mjcf_load(text)};
     tb_step_options options = tb_step_defaults();
     options.dt = dt;
-    TEST_OK(tb_stepper_create(&options, &r.stepper, &error), &error);
-    TEST_OK(tb_state_create(r.scene.model, &r.state, &error), &error);
-    return r;
-}
-
-static void go(run *r, int steps)
-{
-    for (int i = 0; i < steps; i++) {
-        TEST_OK(tb_step(r->stepper, r->state, 1, &r->last, &error), &error);
-        if (tb_state_steps(r->state) == 1)
-            r->sum = r->last;
-        else
-            tb_certificate_merge(&r->sum, &r->last);
-    }
-}
-
-static void end(run *r)
-{
-    tb_state_destroy(r->state);
-    tb_stepper_destroy(r->stepper);
-    mjcf_free(&r->scene);
+    return begin_with(text, &options);
 }
 
 /* ---- impacts ---- */
 
-/* What flies down at (0.2, 0.3) onto a triangle or segment of three times 0.5 kg. */
+/* A body that flies down at (0.2, 0.3) onto a triangle or segment of 0.5 kg a corner. */
 typedef struct shot {
     const char *geom;
     double below; /* m, from its body down to its lowest point */
@@ -73,7 +44,7 @@ static void check_impact(const char *flex, int32_t corners, const double *weight
              "<body name='b' pos='.2 .3 %.17g'><inertial pos='0 0 0' mass='2' diaginertia='1 1 "
              "1'/><joint type='slide' axis='0 0 1'/><geom %s/></body></worldbody>"),
         flex, 0.5 * corners, s->below + 0.01 + 0.0005, s->geom);
-    run r = begin(text, 0.001);
+    run r = begin_at(text, 0.001);
     const int32_t last = 3 * corners;
     double u[10] = {0}, behind = 1 / 2.0, momentum = 0;
     ck_assert_int_eq(r.scene.model->number_of_dofs, last + 1);
@@ -107,11 +78,12 @@ END_TEST
  * momenta are shared. */
 START_TEST(elements_strike_elements)
 {
-    run r = begin(MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='a' "
-                       "type='direct' dim='1' point='-1 0 0 1 0 0' element='0 1' radius='.01' "
-                       "mass='1'/><flexcomp name='b' type='direct' dim='1' point='.2 -1 .0205 .2 1 "
-                       ".0205' element='0 1' radius='.01' mass='1'/></worldbody>"),
-                  0.001);
+    run r =
+        begin_at(MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='a' "
+                      "type='direct' dim='1' point='-1 0 0 1 0 0' element='0 1' radius='.01' "
+                      "mass='1'/><flexcomp name='b' type='direct' dim='1' point='.2 -1 .0205 .2 1 "
+                      ".0205' element='0 1' radius='.01' mass='1'/></worldbody>"),
+                 0.001);
     double u[12] = {0};
     u[8] = u[11] = -1;
     TEST_OK(tb_state_set_u(r.state, u, 12, &error), &error);
@@ -124,11 +96,12 @@ START_TEST(elements_strike_elements)
     TEST_NEAR(after[8], after[11], 1e-9);
     end(&r);
 
-    r = begin(MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='a' "
-                   "type='direct' dim='2' point='-1 0 0 1 0 0 0 0 -1' element='0 1 2' radius='.01' "
-                   "mass='1.5'/><flexcomp name='b' type='direct' dim='2' point='.2 -1 .0205 .2 1 "
-                   ".0205 .2 0 1' element='0 1 2' radius='.01' mass='1.5'/></worldbody>"),
-              0.001);
+    r = begin_at(
+        MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='a' "
+             "type='direct' dim='2' point='-1 0 0 1 0 0 0 0 -1' element='0 1 2' radius='.01' "
+             "mass='1.5'/><flexcomp name='b' type='direct' dim='2' point='.2 -1 .0205 .2 1 "
+             ".0205 .2 0 1' element='0 1 2' radius='.01' mass='1.5'/></worldbody>"),
+        0.001);
     double v[18] = {0};
     v[11] = v[14] = v[17] = -1;
     TEST_OK(tb_state_set_u(r.state, v, 18, &error), &error);
@@ -160,7 +133,7 @@ START_TEST(a_cloth_lies_on_itself)
                        2 * i + 3, 2 * i, 2 * i + 3, 2 * i + 1);
     snprintf(text + at, sizeof text - (size_t)at,
              "'><edge equality='true'/></flexcomp></worldbody></mujoco>");
-    run r = begin(text, 0.002);
+    run r = begin_at(text, 0.002);
     go(&r, 1000);
     const double *q = tb_state_q(r.state);
     for (int i = 6; i < 9; i++)
@@ -176,12 +149,12 @@ END_TEST
 /* A free ball strikes a free cloth aside of its middle, with friction: the sum of all momenta stays. */
 START_TEST(momentum_is_kept)
 {
-    run r =
-        begin(MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='f' "
-                   "count='4 4 1' spacing='.1 .1 .1' radius='.01' mass='1.6'><edge "
-                   "equality='true'/></flexcomp><body name='b' pos='.02 .03 .07'><freejoint/><geom "
-                   "size='.05' mass='2'/></body></worldbody>"),
-              0.001);
+    run r = begin_at(
+        MJCF("<option><flag gravity='disable'/></option><worldbody><flexcomp name='f' "
+             "count='4 4 1' spacing='.1 .1 .1' radius='.01' mass='1.6'><edge "
+             "equality='true'/></flexcomp><body name='b' pos='.02 .03 .07'><freejoint/><geom "
+             "size='.05' mass='2'/></body></worldbody>"),
+        0.001);
     double u[54] = {0};
     const int32_t ball = 48;
     u[ball] = 0.5, u[ball + 2] = -2;
@@ -236,7 +209,7 @@ static double speed_on_capstan(double mu, double ratio)
     snprintf(text + at, sizeof text - (size_t)at,
              "</worldbody><equality><connect body1='r_0' body2='w0' anchor='0 0 0'/><connect "
              "body1='r_40' body2='w1' anchor='0 0 0'/></equality></mujoco>");
-    run r = begin(text, 0.002);
+    run r = begin_at(text, 0.002);
     go(&r, 150);
     ck_assert_int_eq(r.sum.status, TB_OK);
     const double speed = -tb_state_u(r.state)[r.scene.model->number_of_dofs - 1];
@@ -274,7 +247,7 @@ START_TEST(a_slack_chain_carries_a_ball)
              "'><edge equality='true'/><pin id='0 20'/></flexcomp><body pos='.03 0 .17'><joint "
              "type='slide' axis='1 0 0' damping='3'/><joint type='slide' axis='0 0 1' damping='3'/>"
              "<geom size='.15' mass='1'/></body></worldbody></mujoco>");
-    run r = begin(text, 0.002);
+    run r = begin_at(text, 0.002);
     /* the chain swings on a little: the mean of four seconds */
     enum { STEPS = 2000 };
     double weight = 0;

@@ -2,46 +2,8 @@
  * pendulums move as formulas say, and vertices rest on planes. */
 #include <math.h>
 
-#include "model/mjcf_util.h"
 #include "model_util.h"
-
-static tb_error error;
-
-typedef struct run {
-    mjcf_case scene;
-    tb_stepper *stepper;
-    tb_state *state;
-    tb_certificate sum, last;
-} run;
-
-static run begin(const char *text, tb_scheme scheme)
-{
-    run r = {.scene = mjcf_load(text)};
-    tb_step_options options = tb_step_defaults();
-    options.scheme = scheme;
-    options.report_energy = true;
-    TEST_OK(tb_stepper_create(&options, &r.stepper, &error), &error);
-    TEST_OK(tb_state_create(r.scene.model, &r.state, &error), &error);
-    return r;
-}
-
-static void go(run *r, int steps)
-{
-    for (int i = 0; i < steps; i++) {
-        TEST_OK(tb_step(r->stepper, r->state, 1, &r->last, &error), &error);
-        if (tb_state_steps(r->state) == 1)
-            r->sum = r->last;
-        else
-            tb_certificate_merge(&r->sum, &r->last);
-    }
-}
-
-static void end(run *r)
-{
-    tb_state_destroy(r->state);
-    tb_stepper_destroy(r->stepper);
-    mjcf_free(&r->scene);
-}
+#include "run_util.h"
 
 /* Sums of velocities and of moments about the origin over the vertices, each of three slides. */
 static void momentum_of(const run *r, double linear[3], double angular[3])

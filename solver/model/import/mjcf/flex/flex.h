@@ -83,6 +83,8 @@ tb_status flex_find_hinges(mjcf *m, const xmlNode *node, flex *f);
  * vertices. The caller frees it in any case. */
 tb_status flex_read(mjcf *m, const xmlNode *node, flex *f);
 void flex_free(flex *f);
+/* Points and simplices of type="direct"; the dimension is set. The caller frees them in any case. */
+tb_status flex_read_direct(mjcf *m, const xmlNode *node, tb_simplices *body);
 /* Masks and surface of the child `contact` of a flexcomp or vertex. */
 tb_status flex_read_contact(mjcf *m, const xmlNode *node, tb_shape_def *def);
 

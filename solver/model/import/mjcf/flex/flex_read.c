@@ -35,8 +35,7 @@ void flex_free(flex *f)
 
 /* ---- points and simplices ---- */
 
-/* Points and simplices of type="direct". */
-static tb_status read_direct(mjcf *m, const xmlNode *node, tb_simplices *body)
+tb_status flex_read_direct(mjcf *m, const xmlNode *node, tb_simplices *body)
 {
     const int32_t corners = body->dimension + 1;
     double *elements = NULL;
@@ -470,7 +469,7 @@ tb_status flex_read(mjcf *m, const xmlNode *node, flex *f)
 {
     MJCF_TRY(read_numbers(m, node, f));
     if (f->type == FLEX_DIRECT)
-        MJCF_TRY(read_direct(m, node, &f->body));
+        MJCF_TRY(flex_read_direct(m, node, &f->body));
     else if (f->type >= FLEX_MESH)
         MJCF_TRY(read_file(m, node, f));
     else

@@ -24,34 +24,13 @@ static const mjcf_words CONTACT = {
 /* Points and triangles of type="direct". */
 static tb_status parse_direct(mjcf *m, const xmlNode *node, tb_mesh_data *data)
 {
-    double *elements = NULL;
-    int32_t count = 0;
-    MJCF_TRY(tb_xml_number_list(node, "point", &data->vertices, &count, m->error));
-    if (count % 3 != 0 || count < 9)
-        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "point",
-                           "point has %d numbers, not 3 for each of at least 3 points", (int)count);
-    data->number_of_vertices = count / 3;
-    MJCF_TRY(tb_xml_number_list(node, "element", &elements, &count, m->error));
-    tb_status status = TB_OK;
-    if (count % 3 != 0 || count < 3)
-        status = tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "element",
-                             "element has %d numbers, not 3 for each of at least one triangle",
-                             (int)count);
-    data->number_of_triangles = count / 3;
-    data->triangles = malloc(((size_t)count + 1) * sizeof *data->triangles);
-    if (status == TB_OK && data->triangles == NULL)
-        status = tb_fail_memory(m->error, (size_t)count, "a flexcomp");
-    for (int32_t i = 0; status == TB_OK && i < count; i++) {
-        const double e = elements[i];
-        if (!(e >= 0 && e < data->number_of_vertices && e == floor(e)))
-            status = tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "element",
-                                 "element has %g, not the number of one of %d points", e,
-                                 (int)data->number_of_vertices);
-        else
-            data->triangles[i] = (int32_t)e;
-    }
-    free(elements);
-    return status;
+    tb_simplices body = {.dimension = 2};
+    const tb_status status = flex_read_direct(m, node, &body);
+    *data = (tb_mesh_data){.vertices = body.points,
+                           .number_of_vertices = body.number_of_points,
+                           .triangles = body.simplices,
+                           .number_of_triangles = body.number_of_simplices};
+    return status; /* the caller frees the mesh */
 }
 
 /* Surfaces are read; volumes, threads and grids have no use as rigid bodies in any known model. */
