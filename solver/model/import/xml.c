@@ -216,29 +216,37 @@ static bool parse_once(const char *text, size_t size, xml_watch *watch, xmlDoc *
     return true;
 }
 
-/* Parses a copy of the text without the text around the root element that is not XML. */
+/* A copy of the text that libxml2 can read, *size bytes of the thread's budget; NULL without memory. */
+static char *mended_copy(const char *text, size_t *size, tb_xml *xml)
+{
+    const unsigned char *head = (const unsigned char *)text;
+    const bool wide = *size > 1 && (head[0] == 0 || head[1] == 0 || head[0] >= 0xFE);
+    const size_t taken = *size;
+    if (!tb_budget_take(taken)) return NULL;
+    char *copy = malloc(*size), *mended = NULL;
+    if (copy != NULL) memcpy(copy, text, *size);
+    if (copy != NULL && wide) return copy;
+    if (copy != NULL && memchr(copy, 0, *size) != NULL) {
+        /* in one-byte encodings other readers stop at a zero byte */
+        *size = strnlen(copy, *size);
+        tb_xml_remark(xml, tb_xml_line_at(copy, *size), "a zero byte: the rest is not read");
+    }
+    if (copy != NULL) mended = tb_xml_mend(copy, size, xml);
+    free(copy);
+    tb_budget_give_back(taken);
+    return mended;
+}
+
+/* Parses the text, mended, and without what follows the root element. */
 static tb_status parse_mended(const char *text, size_t size, xml_watch *watch, tb_xml *xml,
                               tb_error *error)
 {
-    const unsigned char *head = (const unsigned char *)text;
-    const bool wide = size > 1 && (head[0] == 0 || head[1] == 0 || head[0] >= 0xFE);
-    const size_t taken = size;
-    if (!tb_budget_take(taken)) {
+    char *mended = mended_copy(text, &size, xml);
+    if (mended == NULL) {
         const tb_status over = tb_budget_check(error);
-        return over != TB_OK ? over : tb_fail_memory(error, taken, "an XML document");
+        return over != TB_OK ? over : tb_fail_memory(error, size, "an XML document");
     }
-    char *mended = malloc(size);
-    bool done = mended != NULL;
-    if (done) {
-        memcpy(mended, text, size);
-        if (!wide) tb_xml_mend_declaration(mended, size, xml);
-        if (!wide && memchr(mended, 0, size) != NULL) {
-            /* in one-byte encodings other readers stop at a zero byte */
-            size = strnlen(mended, size);
-            tb_xml_remark(xml, tb_xml_line_at(mended, size), "a zero byte: the rest is not read");
-        }
-        done = parse_once(mended, size, watch, &xml->document);
-    }
+    bool done = parse_once(mended, size, watch, &xml->document);
     if (done && watch->more_follows && watch->end < size) {
         xml_watch again = {.depth_limit = watch->depth_limit, .keep_text = watch->keep_text};
         size_t text_begins = watch->end;
@@ -252,8 +260,8 @@ static tb_status parse_mended(const char *text, size_t size, xml_watch *watch, t
         if (xml->document != NULL) *watch = again;
     }
     free(mended);
-    tb_budget_give_back(taken);
-    return done ? TB_OK : tb_fail_memory(error, taken, "an XML document");
+    tb_budget_give_back(size);
+    return done ? TB_OK : tb_fail_memory(error, size, "an XML document");
 }
 
 /* keep_text: characters between tags stay in the tree. */

@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 
-enum { TB_XML_REMARKS = 4 };
+enum { TB_XML_REMARKS = 8 };
 
 typedef struct tb_xml_remark_text {
     int line;
@@ -22,7 +22,7 @@ typedef struct tb_xml_remark_text {
 
 typedef struct tb_xml {
     xmlDoc *document;
-    tb_xml_remark_text remarks[TB_XML_REMARKS]; /* on the text around the root element */
+    tb_xml_remark_text remarks[TB_XML_REMARKS]; /* on what is not quite XML */
     int32_t number_of_remarks;
     char *
         *files; /* names in messages; the first is the document's own, the others were grafted in */
@@ -30,8 +30,8 @@ typedef struct tb_xml {
     size_t nodes; /* bytes that the tree has of the thread's budget */
 } tb_xml;
 
-/* Parses `size` bytes. A declaration of an unknown version or behind the first line, and text
- * behind the root element, are ignored with a remark. `options` gives file_limit and depth_limit
+/* Parses `size` bytes. What other readers take although it is not quite XML is repaired with a remark
+ * (xml_mend.c), and text behind the root element is ignored with one. `options` gives file_limit and depth_limit
  * (may be NULL: the defaults). INVALID_ARGUMENT with file and line for malformed text, NUL bytes
  * and DOCTYPE; RESOURCE_EXHAUSTED beyond the limits. The caller destroys *xml. */
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
@@ -48,8 +48,9 @@ tb_status tb_xml_warn_remarks(const tb_xml *xml, tb_scene *scene, tb_error *erro
 
 /* Records a remark on a line; those beyond TB_XML_REMARKS are dropped. */
 void tb_xml_remark(tb_xml *xml, int line, const char *format, ...) TB_PRINTF(3, 4);
-/* Blanks a declaration that libxml2 refuses although nothing depends on it. */
-void tb_xml_mend_declaration(char *text, size_t size, tb_xml *xml);
+/* The text as libxml2 takes it, *size bytes, which the caller frees and gives back to the budget; NULL
+ * without memory, or beyond INT_MAX bytes. Blanks in `text` a declaration that libxml2 refuses. */
+char *tb_xml_mend(char *text, size_t *size, tb_xml *xml);
 /* Line, from 1, of the character at an offset. */
 int tb_xml_line_at(const char *text, size_t offset);
 
