@@ -354,12 +354,82 @@ START_TEST(muscles_have_defaults_of_their_own)
     TEST_NEAR(a[1].muscle_gain.force, 300 * inertia, 1e-9);
     ck_assert(a[2].early);
     mjcf_free(&c);
-    c = mjcf_load(ACTUATED("", "", "<muscle joint='j' gear='-2' force='1'/>"));
+}
+END_TEST
+
+static void check_lengths(const mjcf_case *c, int32_t actuator, double shortest, double longest,
+                          double tolerance)
+{
+    const double *range = c->model->actuators[actuator].length_range;
+    TEST_NEAR(range[0], shortest, tolerance);
+    TEST_NEAR(range[1], longest, tolerance);
+}
+
+/* Two hinged bodies and a muscle's tendon over a cylinder. */
+#define ARM(between, actuators)                                                                    \
+    MJCF(                                                                                          \
+        between                                                                                    \
+        "<worldbody><site name='a' pos='-.3 0 .05'/>"                                              \
+        "<body><joint name='j' axis='0 1 0' range='-60 80' stiffness='9' damping='3'/>"            \
+        "<geom size='.05' pos='.3 0 0'/><geom name='c' type='cylinder' size='.03 .1' "             \
+        "euler='90 0 0' contype='0' conaffinity='0' mass='0'/>"                                    \
+        "<body pos='.4 0 0'><joint name='k' axis='0 1 0' range='0 45' frictionloss='2'/>"          \
+        "<geom size='.04' pos='.2 0 0'/><site name='b' pos='.1 0 .02'/></body></body></worldbody>" \
+        "<tendon><spatial name='t' stiffness='50'><site site='a'/><geom geom='c'/>"                \
+        "<site site='b'/></spatial></tendon><actuator>" actuators "</actuator>")
+
+/* Numbers beside MuJoCo's, whose limits and equalities give way. */
+START_TEST(lengths_of_muscles_are_found_by_pulling)
+{
     const double degree = 3.14159265358979323846 / 180;
-    TEST_NEAR(c.model->actuators[0].length_range[0], -4 * degree, 1e-15);
-    TEST_NEAR(c.model->actuators[0].length_range[1], 2 * degree, 1e-15);
-    ck_assert_int_eq(mjcf_warnings(&c, "lengthrange is not given"), 1);
+    mjcf_case c = mjcf_load(ACTUATED("", "", "<muscle joint='j' gear='-2' force='1'/>"));
+    check_lengths(&c, 0, -4 * degree, 2 * degree, 1e-8);
     mjcf_free(&c);
+
+    /* what is given stays, unless all are to be found */
+    c = mjcf_load(ARM("", "<muscle joint='j'/><muscle joint='k' lengthrange='.2 .3'/>"
+                          "<muscle tendon='t' gear='2'/>"));
+    check_lengths(&c, 0, -60 * degree, 80 * degree, 1e-8);
+    check_lengths(&c, 1, .2, .3, 0);
+    /* the shortest at two limits, the longest between limits, as MuJoCo finds it too */
+    tb_state *state;
+    double length = 0;
+    TEST_OK(tb_state_create(c.model, &state, &c.error), &c.error);
+    TEST_OK(tb_state_set_q(state, (const double[]){-60 * degree, 0}, 2, &c.error), &c.error);
+    TEST_OK(tb_state_tendons(state, &length, NULL, &c.error), &c.error);
+    TEST_NEAR(c.model->actuators[2].length_range[0], 2 * length, 1e-8);
+    TEST_NEAR(c.model->actuators[2].length_range[1], 1.616615, 1e-5);
+    tb_state_destroy(state);
+    mjcf_free(&c);
+    c = mjcf_load(ARM("<compiler><lengthrange useexisting='false'/></compiler>",
+                      "<muscle joint='k' lengthrange='.2 .3'/>"));
+    check_lengths(&c, 0, 0, 45 * degree, 1e-8);
+    mjcf_free(&c);
+
+    /* joints that are tied: k = 0.1 + j / 2 is between 0 and 45 degrees */
+    c = mjcf_load(ARM("<equality><joint joint1='k' joint2='j' polycoef='.1 .5 0 0 0'/></equality>",
+                      "<muscle joint='j'/><muscle joint='k' gear='2'/>"));
+    check_lengths(&c, 0, -.2, 2 * (45 * degree - .1), 1e-6);
+    check_lengths(&c, 1, 0, 90 * degree, 1e-6);
+    mjcf_free(&c);
+
+    /* limits on demand, without the gear as in MuJoCo */
+    c = mjcf_load(
+        ARM("<compiler><lengthrange uselimit='true'/></compiler>", "<muscle joint='k' gear='2'/>"));
+    check_lengths(&c, 0, 0, 45 * degree, 0);
+    mjcf_free(&c);
+
+    mjcf_refuses(ACTUATED("", "limited='false'", "\n<muscle joint='j'/>"), TB_INVALID_ARGUMENT, 2,
+                 "comes to no rest");
+    mjcf_refuses(ARM("<compiler><lengthrange mode='none'/></compiler>", "<muscle joint='j'/>"),
+                 TB_UNSUPPORTED, 1, "which is not to be found");
+    mjcf_refuses(ARM("<compiler><lengthrange timestep='0'/></compiler>", ""), TB_INVALID_ARGUMENT,
+                 1, "timestep > 0");
+    mjcf_refuses(ARM("<compiler><lengthrange accel='-1'/></compiler>", ""), TB_INVALID_ARGUMENT, 1,
+                 "accel is below 0");
+    mjcf_refuses(ARM("<compiler><lengthrange steps='9'/></compiler>", ""), TB_INVALID_ARGUMENT, 1,
+                 "unknown attribute 'steps'");
+    mjcf_refuses(ARM("", "<muscle site='a'/>"), TB_UNSUPPORTED, 1, "neither a hinge, a slide");
 }
 END_TEST
 
@@ -443,7 +513,6 @@ START_TEST(actuators_that_make_no_sense_are_refused)
                   "<plugin joint='j' plugin='mujoco.pid'><config key='kx' value='1'/>"
                   "</plugin>"),
          TB_INVALID_ARGUMENT, "'kx' is not of kp"},
-        {ACTUATED("", "limited='false'", "<muscle joint='j'/>"), TB_UNSUPPORTED, "lengthrange"},
         {ACTUATED("", "", "<muscle joint='j' lmin='2'/>"), TB_INVALID_ARGUMENT, "lmin < 1 < lmax"},
         {ACTUATED("", "", "<muscle joint='j' tausmooth='-1'/>"), TB_INVALID_ARGUMENT, "tausmooth"},
         {ACTUATED("", "", "<dcmotor joint='j' motorconst='1'/>"), TB_INVALID_ARGUMENT,
@@ -501,5 +570,6 @@ TEST_MAIN(shortcuts_set_gain_and_bias, shortcuts_share_one_set_of_defaults,
           a_joints_force_range_narrows_its_only_actuator, a_pid_is_a_servo_with_inputs,
           a_dcmotor_is_a_gain_with_back_emf, a_dcmotor_has_a_current_or_a_controller,
           the_pid_plugin_is_read_by_instance_or_in_place, muscles_have_defaults_of_their_own,
+          lengths_of_muscles_are_found_by_pulling,
           sites_and_cranks_are_pushed_through_lists_of_dofs, flags_and_groups_disable_actuators,
           actuators_that_make_no_sense_are_refused)

@@ -301,7 +301,7 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
     if (path == NULL) path = "(memory)";
     *scene = NULL;
     tb_xml *xml = NULL;
-    double *joint_inertia = NULL, *actuator_inertia = NULL;
+    double *joint_inertia = NULL, *actuator_inertia = NULL, *lengths = NULL;
     mjcf_aligned *alignments = NULL;
     mjcf_models models = {0};
     mjcf m = {.options = options, .models = &models, .path = path, .error = error};
@@ -318,12 +318,13 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
     if (status == TB_OK) status = mjcf_attach(&m);
     if (status == TB_OK && models.copied > 0) status = mjcf_check_tree(&m);
     if (status == TB_OK) status = read_all(&m);
-    if (status == TB_OK && (m.needs_inertia || m.number_of_aligned > 0)) {
-        /* a second round, with the inertias that the first one found */
+    if (status == TB_OK && (m.needs_inertia || m.needs_lengths || m.number_of_aligned > 0)) {
+        /* a second round, with the inertias and lengths that the first one found */
         const int32_t aligned = m.number_of_aligned;
         if (m.needs_inertia)
             status = mjcf_reflected_inertias(&m, &joint_inertia, &actuator_inertia);
         if (status == TB_OK && aligned > 0) status = mjcf_find_alignments(&m);
+        if (status == TB_OK && m.needs_lengths) status = mjcf_find_lengths(&m, &lengths);
         alignments = m.aligned;
         m.aligned = NULL;
         tb_scene_destroy(m.scene);
@@ -331,6 +332,7 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
         m = (mjcf){.options = options, .models = &models, .path = path, .error = error, .xml = xml};
         m.joint_inertia = joint_inertia;
         m.actuator_inertia = actuator_inertia;
+        m.lengths = lengths;
         m.alignments = alignments;
         m.number_of_alignments = aligned;
         tb_names_init(&m.names);
@@ -346,6 +348,7 @@ done:
     forget(&m);
     free(joint_inertia);
     free(actuator_inertia);
+    free(lengths);
     free(alignments);
     tb_xml_destroy(xml);
     mjcf_models_free(&models);

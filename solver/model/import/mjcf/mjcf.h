@@ -8,7 +8,8 @@
  * fields, import/mjcf_fit.c primitives fitted to meshes; flex/ flexcomps; mjcf_bodies.c the kinematic tree with
  * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with
  * mjcf_gains.c and mjcf_servos.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the
- * rest; mjcf_inertia.c the reflected inertias that damping ratios need.
+ * rest; mjcf_inertia.c the reflected inertias that damping ratios need, mjcf_lengths.c the length ranges
+ * of muscles.
  *
  * Semantics are those of MuJoCo 4.0 (its XML reference, and its measured behaviour where the
  * reference is silent). */
@@ -85,6 +86,7 @@ typedef struct mjcf_actuator {
     int32_t joint, tendon; /* one of them or none; the other -1 */
     double damping_ratio;  /* 0: none */
     double muscle_scale;   /* a muscle's force over its unit acceleration; 0: the force is known */
+    bool seeks_lengths;    /* a muscle whose length range is found by mjcf_find_lengths */
     int32_t inputs;        /* of a pid or a dcmotor: MJCF_INPUT_...; 0: one control */
     double voltage_gain;   /* N m/V, of a dcmotor's control voltage beside others; 0: no dcmotor */
     bool damps;            /* input of a pid whose gain is its owner's damping */
@@ -98,6 +100,16 @@ typedef struct mjcf_aligned {
     bool exact;         /* `axes` are principal axes already */
     mjcf_pose frame;    /* the inertia's, in the body as described; by mjcf_find_alignments */
 } mjcf_aligned;
+
+/* How the length ranges of muscles are found (compiler's lengthrange): see mjcf_lengths.c. */
+typedef struct mjcf_length_search {
+    bool off, takes_limits, renews; /* mode="none"; uselimit; not useexisting */
+    double acceleration;            /* norm of that of all dofs */
+    double most_force;              /* norm of that on all dofs; 0: no bound */
+    double time_constant;           /* s, in which velocities fade */
+    double dt, duration, interval;  /* s; a length counts in the last interval of the duration */
+    double tolerance;               /* of its change there, as a share of the range */
+} mjcf_length_search;
 
 /* A kinematic body in the described pose: position, orientation. */
 typedef struct mjcf_mocap {
@@ -324,6 +336,10 @@ typedef struct mjcf {
     /* the second reading uses the reflected inertias of the first; per joint and actuator */
     bool needs_inertia;
     const double *joint_inertia, *actuator_inertia;
+    /* the length ranges of muscles, two numbers per actuator, */
+    mjcf_length_search length_search;
+    bool needs_lengths;
+    const double *lengths;
     /* and the frames of aligned bodies */
     const mjcf_aligned *alignments;
     int32_t number_of_alignments;
@@ -516,6 +532,17 @@ tb_status mjcf_read_keyframes(mjcf *m);
  * first dofs) and of each actuator's transmission; of actuators with a muscle_scale instead the
  * acceleration |M^-1 J'| of a unit force. The caller frees both arrays. */
 tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
+/* |M^-1 row|, by the Cholesky factor of M; row becomes M^-1 row. */
+double mjcf_acceleration(const double *factor, int n, double *row);
+
+/* ---- import/mjcf_lengths.c ---- */
+
+mjcf_length_search mjcf_length_search_defaults(void);
+/* Attributes of a compiler's lengthrange over those that are there. */
+tb_status mjcf_read_length_search(mjcf *m, const xmlNode *node, mjcf_length_search *search);
+/* Shortest and longest lengths of the muscles that seek them, two numbers per actuator, which the caller
+ * frees. The scene is of no use afterwards. */
+tb_status mjcf_find_lengths(mjcf *m, double **lengths);
 
 /* restitution and tangential_restitution: attributes of Tribod, which MuJoCo has not */
 tb_status mjcf_restitution(mjcf *m, const mjcf_element *element, tb_surface *surface);

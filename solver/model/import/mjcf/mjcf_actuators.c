@@ -243,27 +243,41 @@ static tb_status read_muscle(mjcf *m, const xmlNode *node, const char *field, co
     return TB_OK;
 }
 
-/* Length range of a muscle. MuJoCo finds a missing range by simulating pulls; this importer
- * takes the limits of the joint or tendon, where such a search ends. */
+/* Length range of a muscle: as given, or the limits of its joint or tendon, or found by
+ * mjcf_find_lengths between the two readings. */
 static tb_status read_lengths(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator)
 {
     tb_actuator_def *def = &actuator->def;
     const xmlNode *node = element->node;
-    MJCF_TRY(mjcf_numbers(m, element, "lengthrange", 2, 2, def->length_range, NULL));
-    if (def->length_range[0] < def->length_range[1]) return TB_OK;
+    const mjcf_length_search *search = &m->length_search;
+    double *range = def->length_range;
+    MJCF_TRY(mjcf_numbers(m, element, "lengthrange", 2, 2, range, NULL));
+    if (range[0] < range[1] && (search->off || !search->renews)) return TB_OK;
     const tb_joint_def *joint = actuator->joint >= 0 ? &m->joints[actuator->joint].def : NULL;
     const tb_tendon_def *tendon = actuator->tendon >= 0 ? &m->tendons[actuator->tendon].def : NULL;
     const bool scalar =
         joint != NULL && (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE);
-    if (!(scalar && joint->limited) && !(tendon != NULL && tendon->limited))
+    if (search->off || (!scalar && tendon == NULL))
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "lengthrange",
-                           "a muscle without lengthrange whose joint or tendon has no range");
-    const double a = def->gear[0] * (joint != NULL ? joint->lower : tendon->lower);
-    const double b = def->gear[0] * (joint != NULL ? joint->upper : tendon->upper);
-    def->length_range[0] = fmin(a, b);
-    def->length_range[1] = fmax(a, b);
-    return mjcf_note_past(m, node, "lengthrange",
-                          "is not given: the range of the joint or tendon is taken");
+                           search->off ? "a muscle without lengthrange, which is not to be found"
+                                       : "a muscle without lengthrange on neither a hinge, a slide "
+                                         "nor a tendon");
+    const bool limited = scalar ? joint->limited : tendon->limited;
+    const double *found = m->lengths != NULL ? m->lengths + 2 * m->number_of_actuators : NULL;
+    const bool lost = found != NULL && !(found[0] < found[1]);
+    if (limited && (search->takes_limits || lost)) {
+        range[0] = scalar ? joint->lower : tendon->lower;
+        range[1] = scalar ? joint->upper : tendon->upper;
+        if (!lost) return TB_OK;
+        return mjcf_note_past(
+            m, node, "lengthrange",
+            "is not given, and pulled short and long the muscle comes to no rest: "
+            "the range of the joint or tendon is taken");
+    }
+    actuator->seeks_lengths = m->needs_lengths = true;
+    range[0] = found != NULL ? found[0] : 0;
+    range[1] = found != NULL ? found[1] : 1;
+    return TB_OK;
 }
 
 static tb_status refuse_kind(mjcf *m, const xmlNode *node, const char *field)

@@ -74,6 +74,8 @@ static tb_status read_compiler(mjcf *m, const xmlNode *node)
 {
     MJCF_TRY(mjcf_check_attributes(m, node, &COMPILER));
     MJCF_TRY(tb_xml_check_children(node, "lengthrange", m->error));
+    for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c))
+        MJCF_TRY(mjcf_read_length_search(m, c, &m->length_search));
     int32_t angle = m->degrees ? 1 : 0, coordinate = 0;
     bool hull = true;
     MJCF_TRY(tb_xml_choice(node, "angle", "radian degree", &angle, m->error));
@@ -200,6 +202,7 @@ tb_status mjcf_read_compiler(mjcf *m)
     const xmlNode *root = tb_xml_root(m->xml);
     m->degrees = true;
     m->autolimits = true;
+    m->length_search = mjcf_length_search_defaults();
     memcpy(m->euler_sequence, "xyz", 4);
     m->scene_def = tb_scene_defaults();
     m->scene_def.inertia_groups[0] = 0;
