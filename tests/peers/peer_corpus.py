@@ -64,6 +64,10 @@ DOCUMENTED = {
     "menagerie/hello_robot_stretch_3/": "polygons that are neither convex nor flat",
     "dex-urdf/robots/arms/rm75/": "an OBJ file of several objects",
     "dex-urdf/robots/assembly/rm75_inspire/": "an OBJ file of several objects",
+    "IsaacGymEnvs/assets/factory/urdf/": "OBJ files of several objects",
+    "IsaacGymEnvs/assets/industreal/urdf/": "OBJ files of several objects",
+    "IsaacGymEnvs/assets/urdf/sektion_cabinet_model/": "OBJ files of several objects",
+    "myo_sim/finger/myofinger_v0.xml": "a muscle without lengthrange",
 }
 
 # Models left out by name: deformable bodies, and programs inside of models.
