@@ -172,6 +172,23 @@ START_TEST(time_ends_the_hull_and_says_so)
 }
 END_TEST
 
+/* A tendon that nothing holds moves for ever, while a muscle pulls it to find its length range. */
+START_TEST(searches_for_lengths_end_with_the_time)
+{
+    tb_bytes text = {0};
+    tb_model *model = NULL;
+    tb_error e = {0};
+    tb_budget budget = {.seconds = 0.5};
+    append(&text, "<mujoco><compiler><lengthrange inttotal=\"1e9\"/></compiler><worldbody><body>"
+                  "<joint name=\"j\"/><geom size=\".1\" pos=\".3 0 0\"/></body></worldbody>"
+                  "<actuator><muscle joint=\"j\"/></actuator></mujoco>");
+    const double begin = now_s();
+    TEST_STATUS(load(&text, "scene.xml", &budget, &model, &e), TB_RESOURCE_EXHAUSTED, &e);
+    ck_assert_double_lt(now_s() - begin, 10);
+    ck_assert_ptr_null(model);
+}
+END_TEST
+
 START_TEST(a_budget_does_not_change_the_model)
 {
     tb_bytes text = {0}, again = {0};
@@ -200,5 +217,5 @@ END_TEST
 
 TEST_MAIN(classes_take_time_in_proportion, empty_keyframes_share_the_reference,
           memory_is_refused_with_what_is_wanted, hulls_end_when_nobody_waits,
-          time_ends_the_hull_and_says_so, a_budget_does_not_change_the_model,
-          a_thread_without_a_budget_is_never_stopped)
+          time_ends_the_hull_and_says_so, searches_for_lengths_end_with_the_time,
+          a_budget_does_not_change_the_model, a_thread_without_a_budget_is_never_stopped)
