@@ -20,12 +20,13 @@ void make(void *large, const tb_model *model, const tb_model *image, const tb_la
 }
 
 /* Makes a large world of null arrays with `items` of everything, to measure and warm launches. */
-void make_idle(void *large, int32_t items, bool round)
+void make_idle(void *large, int32_t items, bool round, bool rolls)
 {
     tb_large_world *f = (tb_large_world *)large;
     memset((void *)f, 0, sizeof *f);
     f->plan.shapes = f->plan.small = items;
     f->plan.round = round;
+    f->plan.rolls = rolls;
     f->capacity.pairs = f->capacity.hard = f->capacity.units = f->capacity.contacts = items;
     f->number_of_records = items;
 }
@@ -182,9 +183,11 @@ cudaError_t keep_cache(const void *from, const void *to, int32_t count, cudaStre
         size_t item;
     } arrays[] = {{b->cache, a->cache, sizeof *a->cache},
                   {b->cache_feature, a->cache_feature, sizeof *a->cache_feature},
-                  {b->cache_other, a->cache_other, sizeof *a->cache_other}};
+                  {b->cache_other, a->cache_other, sizeof *a->cache_other},
+                  {b->cache_roll, a->cache_roll, sizeof *a->cache_roll}};
+    const int kept = a->plan.rolls ? 4 : 3;
     cudaError_t result = cudaSuccess;
-    for (int k = 0; k < 3 && count > 0 && result == cudaSuccess; k++)
+    for (int k = 0; k < kept && count > 0 && result == cudaSuccess; k++)
         result = cudaMemcpyAsync(arrays[k].to, arrays[k].from, (size_t)count * arrays[k].item,
                                  cudaMemcpyDeviceToDevice, stream);
     return result;

@@ -61,7 +61,7 @@ typedef struct tb_gpu_large_calls {
                  const tb_large_plan *plan);
     /* A large world that only warms kernels up: launches of this size over nothing, while its control
      * block rests. */
-    void (*make_idle)(void *large, int32_t items, bool round);
+    void (*make_idle)(void *large, int32_t items, bool round, bool rolls);
     /* The options of steps to come; true if the memory needs a new layout for them. */
     bool (*set_options)(void *large, const tb_model *model, const tb_step_options *options);
     /* The world of the steps to come, and where its model is by now; true if launches that were

@@ -44,10 +44,19 @@
                                                   : 32)                                            \
     TB_LARGE_LAUNCH(order, (f)->capacity.units)                                                    \
     TB_LARGE_MARK(rows)                                                                            \
-    if ((f)->plan.round) {                                                                         \
+    if ((f)->plan.round && (f)->plan.rolls) {                                                      \
+        TB_LARGE_LAUNCH(rows_round_rolls, (f)->capacity.units)                                     \
+        TB_LARGE_MARK(solve)                                                                       \
+        TB_LARGE_COOPERATIVE(solve_round_rolls)                                                    \
+    } else if ((f)->plan.round) {                                                                  \
         TB_LARGE_LAUNCH(rows_round, (f)->capacity.units)                                           \
         TB_LARGE_MARK(solve)                                                                       \
         TB_LARGE_COOPERATIVE(solve_round)                                                          \
+    } else if ((f)->plan.rolls) {                                                                  \
+        TB_LARGE_SUM((f)->sizes, (f)->unit_from, (f)->capacity.units + 1)                          \
+        TB_LARGE_LAUNCH(rows_rolls, (f)->capacity.units)                                           \
+        TB_LARGE_MARK(solve)                                                                       \
+        TB_LARGE_COOPERATIVE(solve_rolls)                                                          \
     } else {                                                                                       \
         TB_LARGE_SUM((f)->sizes, (f)->unit_from, (f)->capacity.units + 1)                          \
         TB_LARGE_LAUNCH(rows, (f)->capacity.units)                                                 \

@@ -11,12 +11,13 @@ enum { WARM_ITEMS = 1 << 13 };
 /* ---- warming up ---- */
 
 /* All that a step and a call can launch, over nothing. */
-static tb_status warm(tb_gpu_large_world *f, tb_gpu_device *d, bool round, tb_error *error)
+static tb_status warm(tb_gpu_large_world *f, tb_gpu_device *d, bool round, bool rolls,
+                      tb_error *error)
 {
     static const tb_gpu_large_launches all[] = {TB_GPU_LARGE_TAKE_RECORDS, TB_GPU_LARGE_STEP,
                                                 TB_GPU_LARGE_WRITE_RECORDS};
     tb_status status = TB_OK;
-    f->calls->make_idle(f->world, WARM_ITEMS, round);
+    f->calls->make_idle(f->world, WARM_ITEMS, round, rolls);
     for (int part = 0; part < TB_GPU_LARGE_MEMORIES && status == TB_OK; part++) {
         const size_t size = f->calls->lay_out(f->world, (tb_gpu_large_memory)part, NULL);
         status = tb_gpu_large_allocate(f, d, (tb_gpu_large_memory)part, error);
@@ -42,10 +43,10 @@ tb_status tb_gpu_large_warm(tb_gpu_device *device, tb_error *error)
     static const tb_gpu_large_calls *const both[] = {&tb_gpu_large_kernels,
                                                      &tb_gpu_large_kernels_f32};
     tb_status status = TB_OK;
-    for (int k = 0; k < 4 && status == TB_OK; k++) {
-        tb_gpu_large_world f = {.calls = both[k / 2]};
+    for (int k = 0; k < 8 && status == TB_OK; k++) {
+        tb_gpu_large_world f = {.calls = both[k / 4]};
         f.world = calloc(1, f.calls->size);
-        status = f.world != NULL ? warm(&f, device, k % 2 == 0, error)
+        status = f.world != NULL ? warm(&f, device, k % 2 == 0, k / 2 % 2 == 1, error)
                                  : tb_fail_memory(error, f.calls->size, "a field");
         tb_gpu_large_destroy(&f, device);
     }

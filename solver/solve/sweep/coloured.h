@@ -10,7 +10,9 @@
  * by side; bodies have places along the Morton curve, so that neighbours' velocities are in the
  * cache together. `round` worlds hold only balls that turn about their centres, and fixed planes,
  * boxes or other shapes: arms are multiples of the normal there, inertia is one number, and no row
- * feels another's impulse. Functions take `round` as a constant. */
+ * of normals and sliding feels another's impulse. In worlds that `roll`, some contacts have rows of
+ * spin and rolling too, in arrays that other worlds do without. Functions take `round` and `rolls`
+ * as constants. */
 #ifndef TB_COLOURED_H
 #define TB_COLOURED_H
 
@@ -40,6 +42,13 @@ typedef struct tb_coloured {
     tb_quad *g;       /* g02, g11, g12, g22 */
     tb_real *reach_a; /* round: arms are reach_a and -reach_b times the normal */
     tb_real *reach_b;
+
+    /* rolls: rows of spin and rolling, as angular velocities times a length */
+    tb_quad *roll_size;   /* spin radius, rolling length, m, 0: no such rows; 1 / g of either */
+    tb_quad *roll_c;      /* c of spin, rolling about t1, t2; g of spin and the normal, not round */
+    tb_quad *roll_lambda; /* impulses, N s: those of the same contacts as lambda, past and best */
+    tb_quad *roll_past;
+    tb_quad *roll_best;
 
     tb_quad *twist;      /* places x 2: linear, angular (world); inverse mass, inverse inertia */
     tb_quad *next_twist; /* of Jacobi's method */
@@ -116,21 +125,36 @@ TB_LANE void tb_unit_body_push(tb_unit_body *b, bool round, tb_vec3 impulse, tb_
 
 /* ---- one contact ---- */
 
-/* A contact's directions, and its arms from both centres. */
+/* A contact's directions, its arms from both centres, and the lengths of its angular rows. */
 typedef struct tb_contact_frame {
     tb_vec3 n, t1, t2, arm_a, arm_b;
-    tb_real mu;
+    tb_real mu, spin, rolling; /* 1, m, m */
     int32_t rows;
 } tb_contact_frame;
 
-TB_LANE tb_contact_frame tb_contact_frame_load(const tb_coloured *s, bool round, int32_t i)
+/* Rows of a contact with friction, by the lengths of its angular rows. */
+TB_LANE int32_t tb_contact_rows(tb_real spin, tb_real rolling)
+{
+    if (rolling > 0) return 6;
+    return spin > 0 ? 4 : 3;
+}
+
+TB_LANE tb_contact_frame tb_contact_frame_load(const tb_coloured *s, bool round, bool rolls,
+                                               int32_t i)
 {
     tb_contact_frame f;
     const tb_quad normal = s->normal[i];
     f.n = tb_quad_vector(normal);
     tb_v3_tangents(f.n, &f.t1, &f.t2);
     f.mu = normal.w;
+    f.spin = f.rolling = 0;
     f.rows = normal.w < 0 ? 1 : 3;
+    if (rolls && f.rows > 1) {
+        const tb_quad size = s->roll_size[i];
+        f.spin = size.x;
+        f.rolling = size.y;
+        f.rows = tb_contact_rows(f.spin, f.rolling);
+    }
     if (round) {
         f.arm_a = tb_v3_scale(f.n, s->reach_a[i]);
         f.arm_b = tb_v3_scale(f.n, -s->reach_b[i]);
@@ -153,6 +177,16 @@ TB_LANE void tb_contact_velocity(const tb_contact_frame *f, const tb_unit_body *
     xi[2] = tb_v3_dot(f->t2, v);
 }
 
+/* spin and rolling of B relative to A, along the angular rows */
+TB_LANE void tb_contact_turning(const tb_contact_frame *f, tb_vec3 angular_a, tb_vec3 angular_b,
+                                tb_real xi[3])
+{
+    const tb_vec3 w = tb_v3_sub(angular_b, angular_a);
+    xi[0] = f->spin * tb_v3_dot(f->n, w);
+    xi[1] = f->rolling * tb_v3_dot(f->t1, w);
+    xi[2] = f->rolling * tb_v3_dot(f->t2, w);
+}
+
 TB_LANE void tb_contact_push(const tb_contact_frame *f, bool round, const tb_real change[3],
                              tb_unit_body *a, tb_unit_body *b)
 {
@@ -163,6 +197,17 @@ TB_LANE void tb_contact_push(const tb_contact_frame *f, bool round, const tb_rea
     }
     tb_unit_body_push(b, round, p, f->arm_b);
     tb_unit_body_push(a, round, tb_v3_negate(p), f->arm_a);
+}
+
+/* Turns both bodies by changes of the impulses of spin and rolling. */
+TB_LANE void tb_contact_turn(const tb_contact_frame *f, bool round, tb_real spin, tb_real rolling1,
+                             tb_real rolling2, tb_unit_body *a, tb_unit_body *b)
+{
+    tb_vec3 moment = tb_v3_scale(f->n, f->spin * spin);
+    moment = tb_v3_add_scaled(moment, f->t1, f->rolling * rolling1);
+    moment = tb_v3_add_scaled(moment, f->t2, f->rolling * rolling2);
+    b->angular = tb_v3_add(b->angular, tb_unit_body_turn(b, round, moment));
+    a->angular = tb_v3_sub(a->angular, tb_unit_body_turn(a, round, moment));
 }
 
 /* The diagonal block of G: the change of every row's velocity by an impulse along each row. */
@@ -182,6 +227,27 @@ TB_LANE void tb_contact_local(const tb_contact_frame *f, bool round, const tb_un
     }
     /* symmetric to the last bit */
     g[3] = g[1], g[6] = g[2], g[7] = g[5];
+}
+
+/* The same of the rows of spin and rolling: of spin with the normal, the tangents and itself, and
+ * the larger of both rolling rows with themselves. */
+TB_LANE void tb_contact_local_roll(const tb_contact_frame *f, bool round, const tb_unit_body *a,
+                                   const tb_unit_body *b, tb_real spin[4], tb_real *rolling)
+{
+    const tb_vec3 d[3] = {f->n, f->t1, f->t2};
+    tb_real own[3];
+    for (int j = 0; j < 3; j++) {
+        const tb_vec3 w =
+            tb_v3_add(tb_unit_body_turn(a, round, d[j]), tb_unit_body_turn(b, round, d[j]));
+        const tb_vec3 from_linear =
+            tb_v3_add(tb_unit_body_turn(a, round, tb_v3_cross(f->arm_a, d[j])),
+                      tb_unit_body_turn(b, round, tb_v3_cross(f->arm_b, d[j])));
+        own[j] = tb_v3_dot(d[j], w);
+        /* of round bodies 0 but for rounding */
+        spin[j] = round ? 0 : f->spin * tb_v3_dot(f->n, from_linear);
+    }
+    spin[3] = f->spin * f->spin * own[0];
+    *rolling = f->rolling * f->rolling * tb_max(own[1], own[2]);
 }
 
 /* One contact in the form of tb_update_coulomb, which does not read g of a round contact. */
@@ -212,6 +278,7 @@ TB_LANE tb_block tb_contact_law_of(const tb_contact_frame *f)
     tb_block block;
     memset(&block, 0, sizeof block);
     block.law = f->rows > 1 ? TB_LAW_COULOMB : TB_LAW_UNILATERAL;
+    if (f->rows > 3) block.law = f->rows > 4 ? TB_LAW_ROLLING : TB_LAW_SPIN;
     block.rows = f->rows;
     block.mu = f->rows > 1 ? f->mu : 0;
     return block;
@@ -233,28 +300,122 @@ typedef struct tb_coloured_way {
     tb_quad *next;         /* destination of the new impulses; with momentum, another array */
 } tb_coloured_way;
 
-/* Impulses that a sweep starts a contact from. */
-TB_LANE tb_quad tb_contact_start(const tb_coloured_way *way, int32_t i)
+/* The impulses of spin and rolling that belong to impulses at s->lambda or s->past. */
+TB_LANE tb_quad *tb_roll_of(const tb_coloured *s, const tb_quad *lambda)
 {
-    tb_quad l = way->lambda[i];
+    return lambda == s->lambda ? s->roll_lambda : s->roll_past;
+}
+
+/* Impulses that a sweep starts a contact from. */
+TB_LANE tb_quad tb_contact_start(const tb_coloured_way *way, const tb_quad *lambda,
+                                 const tb_quad *next, int32_t i)
+{
+    tb_quad l = lambda[i];
     if (way->beta == 0) return l;
-    const tb_quad past = way->next[i];
+    const tb_quad past = next[i];
     l.x += way->beta * (l.x - past.x);
     l.y += way->beta * (l.y - past.y);
     l.z += way->beta * (l.z - past.z);
     return l;
 }
 
+/* Moves the impulses of a normal, of sliding and of spin by one projected step, as tb_update_any.
+ * carry: g of the normal and the three others. Lengths of spin are small beside arms, so that the r
+ * of sliding moves spin by little. Inside the ellipsoid any r leads to xi = 0, and spin has its own;
+ * on its surface all rows of the projection share one. */
+TB_LANE void tb_update_spin(const tb_sweep_block *block, tb_real r_spin, const tb_real carry[3],
+                            const tb_real xi[4], tb_real lambda[4], tb_real change[4])
+{
+    const tb_real normal = tb_prox_unilateral(lambda[0] - block->r_normal * xi[0]);
+    change[0] = normal - lambda[0];
+    tb_real v[3], x[3], projected[3];
+    for (int k = 0; k < 3; k++) {
+        v[k] = xi[1 + k] + carry[k] * change[0];
+        x[k] = lambda[1 + k] - (k < 2 ? block->r_friction : r_spin) * v[k];
+        projected[k] = x[k];
+    }
+    tb_prox_ellipsoid(projected, block->mu * normal);
+    if (projected[0] != x[0] || projected[1] != x[1] || projected[2] != x[2]) {
+        projected[0] = x[0];
+        projected[1] = x[1];
+        projected[2] = lambda[3] - block->r_friction * v[2];
+        tb_prox_ellipsoid(projected, block->mu * normal);
+    }
+    lambda[0] = normal;
+    for (int k = 0; k < 3; k++) {
+        change[1 + k] = projected[k] - lambda[1 + k];
+        lambda[1 + k] = projected[k];
+    }
+}
+
+TB_LANE double tb_square_over(tb_real change, tb_real over)
+{
+    const tb_real v = over > 0 ? change / over : 0;
+    return (double)(v * v);
+}
+
+/* tb_contact_move of a contact with rows of spin, and with rows of rolling or without. Rolling
+ * follows after the others, from the velocities that they leave: a ball that sticks slides as it
+ * rolls, and both would overshoot together. */
+TB_LANE double tb_contact_roll(const tb_coloured *s, bool round, const tb_coloured_way *way,
+                               int32_t i, const tb_contact_frame *f, tb_unit_body *a,
+                               tb_unit_body *b, tb_unit_body *next_a, tb_unit_body *next_b)
+{
+    const bool propagate = !round && !way->jacobi;
+    const tb_quad c = s->c[i], roll_c = s->roll_c[i], size = s->roll_size[i];
+    const tb_quad l = tb_contact_start(way, way->lambda, way->next, i);
+    tb_quad *roll_next = tb_roll_of(s, way->next);
+    const tb_quad m = tb_contact_start(way, tb_roll_of(s, way->lambda), roll_next, i);
+    const tb_real over_friction = round ? l.w : tb_abs(s->arm_a[i].w);
+    /* contacts of a unit turn the same two bodies at once */
+    const tb_real omega = round || !way->jacobi ? way->omega : way->omega / TB_R(TB_UNIT_CONTACTS);
+    tb_sweep_block block;
+    memset(&block, 0, sizeof block);
+    block.mu = f->mu;
+    block.r_normal = way->omega * c.w;
+    block.r_friction = way->omega * over_friction;
+
+    /* the normal, sliding and spin */
+    tb_real xi[4], turning[3], change[4], carry[3] = {0, 0, 0};
+    tb_real lambda[4] = {l.x, l.y, l.z, m.x}, roll[2] = {m.y, m.z};
+    tb_contact_velocity(f, a, b, xi);
+    tb_contact_turning(f, a->angular, b->angular, turning);
+    xi[0] += c.x, xi[1] += c.y, xi[2] += c.z;
+    xi[3] = turning[0] + roll_c.x;
+    if (propagate) carry[0] = s->arm_b[i].w, carry[1] = s->g[i].x, carry[2] = roll_c.w;
+    tb_update_spin(&block, omega * size.z, carry, xi, lambda, change);
+    tb_contact_push(f, round, change, next_a, next_b);
+    tb_contact_turn(f, round, change[3], 0, 0, next_a, next_b);
+    double measure = tb_square_over(change[0], c.w) + tb_square_over(change[1], over_friction) +
+                     tb_square_over(change[2], over_friction) + tb_square_over(change[3], size.z);
+
+    /* rolling; a and b are next_a and next_b but for Jacobi */
+    if (f->rows > 4) {
+        tb_contact_turning(f, a->angular, b->angular, turning);
+        for (int k = 0; k < 2; k++)
+            roll[k] -= omega * size.w * (turning[1 + k] + (k == 0 ? roll_c.y : roll_c.z));
+        tb_prox_disk(roll, lambda[0]);
+        tb_contact_turn(f, round, 0, roll[0] - m.y, roll[1] - m.z, next_a, next_b);
+        measure += tb_square_over(roll[0] - m.y, size.w) + tb_square_over(roll[1] - m.z, size.w);
+    }
+    if (way->momentum || measure != 0) {
+        way->next[i] = tb_quad_of(tb_v3(lambda[0], lambda[1], lambda[2]), l.w);
+        roll_next[i] = tb_quad_of(tb_v3(lambda[3], roll[0], roll[1]), 0);
+    }
+    return measure;
+}
+
 /* Moves one contact's impulses and, in Gauss-Seidel's method, its bodies; Jacobi's bodies stay and
  * `next` move. Returns the change's share of the measure (see tb_iterate). */
-TB_LANE double tb_contact_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
-                               int32_t i, tb_unit_body *a, tb_unit_body *b, tb_unit_body *next_a,
-                               tb_unit_body *next_b)
+TB_LANE double tb_contact_move(const tb_coloured *s, bool round, bool rolls,
+                               const tb_coloured_way *way, int32_t i, tb_unit_body *a,
+                               tb_unit_body *b, tb_unit_body *next_a, tb_unit_body *next_b)
 {
     const bool jacobi = way->jacobi;
-    const tb_contact_frame f = tb_contact_frame_load(s, round, i);
+    const tb_contact_frame f = tb_contact_frame_load(s, round, rolls, i);
+    if (rolls && f.rows > 3) return tb_contact_roll(s, round, way, i, &f, a, b, next_a, next_b);
     const tb_quad c = s->c[i];
-    tb_quad l = tb_contact_start(way, i);
+    tb_quad l = tb_contact_start(way, way->lambda, way->next, i);
     tb_real xi[3], change[3] = {0, 0, 0}, lambda[3] = {l.x, l.y, l.z};
     tb_contact_velocity(&f, a, b, xi);
     xi[0] += c.x, xi[1] += c.y, xi[2] += c.z;
@@ -294,8 +455,8 @@ TB_LANE int32_t tb_unit_first(const tb_coloured *s, bool round, int32_t unit)
 }
 
 /* One unit's contacts in turn. */
-TB_LANE double tb_unit_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
-                            int32_t unit)
+TB_LANE double tb_unit_move(const tb_coloured *s, bool round, bool rolls,
+                            const tb_coloured_way *way, int32_t unit)
 {
     const tb_colour_edge link = s->links[unit];
     tb_unit_body a = tb_unit_body_load(s, round, way->from, link.a);
@@ -306,12 +467,12 @@ TB_LANE double tb_unit_move(const tb_coloured *s, bool round, const tb_coloured_
         tb_unit_body next_a = tb_unit_body_load(s, round, way->to, link.a);
         tb_unit_body next_b = tb_unit_body_load(s, round, way->to, link.b);
         for (int32_t i = tb_unit_first(s, round, unit); i < end; i++)
-            measure += tb_contact_move(s, round, way, i, &a, &b, &next_a, &next_b);
+            measure += tb_contact_move(s, round, rolls, way, i, &a, &b, &next_a, &next_b);
         a = next_a;
         b = next_b;
     } else {
         for (int32_t i = tb_unit_first(s, round, unit); i < end; i++)
-            measure += tb_contact_move(s, round, way, i, &a, &b, &a, &b);
+            measure += tb_contact_move(s, round, rolls, way, i, &a, &b, &a, &b);
     }
     if (measure == 0) return 0;
     tb_unit_body_store(&a, way->to, link.a);
@@ -331,7 +492,7 @@ TB_LANE bool tb_unit_spread(const tb_coloured *s, int32_t unit)
     tb_real changes[TB_UNIT_CONTACTS], load = 0, change = 0;
     int32_t number = 0;
     for (int32_t k = 0; k < end - first; k++) {
-        const tb_contact_frame f = tb_contact_frame_load(s, false, first + k);
+        const tb_contact_frame f = tb_contact_frame_load(s, false, false, first + k);
         const tb_quad c = s->c[first + k];
         const tb_real lambda = s->lambda[first + k].x;
         tb_real xi[3];
@@ -343,7 +504,7 @@ TB_LANE bool tb_unit_spread(const tb_coloured *s, int32_t unit)
     }
     if (!tb_spread_is_due(number, change, load)) return false;
     for (int32_t k = 0; k < end - first; k++) {
-        const tb_contact_frame f = tb_contact_frame_load(s, false, first + k);
+        const tb_contact_frame f = tb_contact_frame_load(s, false, false, first + k);
         const tb_real push[3] = {changes[k] / (tb_real)number, 0, 0};
         s->lambda[first + k].x += push[0];
         tb_contact_push(&f, false, push, &a, &b);

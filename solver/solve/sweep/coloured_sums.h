@@ -37,13 +37,10 @@ TB_LANE tb_double_frame tb_double_frame_of(const tb_contact_frame *f)
     return d;
 }
 
-/* inverse mass and inertia of a body times an impulse at an arm, added to its velocity */
-TB_LANE void tb_double_push(double v[6], bool round, const tb_unit_body *b, const double impulse[3],
-                            const double arm[3], double sign)
+/* inverse inertia of a body times a moment, added to its velocity */
+TB_LANE void tb_double_turn(double v[6], bool round, const tb_unit_body *b, const double m[3],
+                            double sign)
 {
-    double m[3];
-    tb_double_cross(arm, impulse, m);
-    for (int k = 0; k < 3; k++) v[k] += sign * (double)b->inverse_mass * impulse[k];
     if (round) {
         for (int k = 0; k < 3; k++) v[3 + k] += sign * (double)b->inverse_inertia * m[k];
         return;
@@ -54,8 +51,19 @@ TB_LANE void tb_double_push(double v[6], bool round, const tb_unit_body *b, cons
     v[5] += sign * ((double)q.x * m[0] + (double)q.y * m[1] + (double)p.z * m[2]);
 }
 
+/* inverse mass and inertia of a body times an impulse at an arm, likewise */
+TB_LANE void tb_double_push(double v[6], bool round, const tb_unit_body *b, const double impulse[3],
+                            const double arm[3], double sign)
+{
+    double m[3];
+    tb_double_cross(arm, impulse, m);
+    for (int k = 0; k < 3; k++) v[k] += sign * (double)b->inverse_mass * impulse[k];
+    tb_double_turn(v, round, b, m, sign);
+}
+
 /* One unit's impulses added to the sums of its bodies. */
-TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, const tb_quad *impulses, int32_t unit)
+TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, bool rolls, const tb_quad *impulses,
+                         int32_t unit)
 {
     const tb_colour_edge link = s->links[unit];
     const tb_unit_body a = tb_unit_body_load(s, round, s->twist, link.a);
@@ -63,7 +71,7 @@ TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, const tb_quad *impuls
     const int32_t end = tb_unit_first(s, round, unit + 1);
     for (int32_t i = tb_unit_first(s, round, unit); i < end; i++) {
         const tb_quad l = impulses[i];
-        const tb_contact_frame f = tb_contact_frame_load(s, round, i);
+        const tb_contact_frame f = tb_contact_frame_load(s, round, rolls, i);
         const double lambda[3] = {(double)l.x, (double)l.y, (double)l.z};
         if (lambda[0] == 0 && lambda[1] == 0 && lambda[2] == 0) continue;
         const tb_double_frame d = tb_double_frame_of(&f);
@@ -72,10 +80,18 @@ TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, const tb_quad *impuls
             p[k] = lambda[0] * d.d[0][k] + lambda[1] * d.d[1][k] + lambda[2] * d.d[2][k];
         if (link.a >= 0) tb_double_push(s->sum + 8 * (int64_t)link.a, round, &a, p, d.arm_a, -1);
         if (link.b >= 0) tb_double_push(s->sum + 8 * (int64_t)link.b, round, &b, p, d.arm_b, 1);
+        if (!rolls || f.rows <= 3) continue;
+        const tb_quad r = tb_roll_of(s, impulses)[i];
+        const double turn[3] = {(double)r.x * (double)f.spin, (double)r.y * (double)f.rolling,
+                                (double)r.z * (double)f.rolling};
+        for (int k = 0; k < 3; k++)
+            p[k] = turn[0] * d.d[0][k] + turn[1] * d.d[1][k] + turn[2] * d.d[2][k];
+        if (link.a >= 0) tb_double_turn(s->sum + 8 * (int64_t)link.a, round, &a, p, -1);
+        if (link.b >= 0) tb_double_turn(s->sum + 8 * (int64_t)link.b, round, &b, p, 1);
     }
 }
 
-/* xi of a contact from the sums */
+/* xi of a contact's normal and tangents from the sums */
 TB_LANE void tb_contact_xi(const tb_coloured *s, const tb_contact_frame *f, tb_colour_edge link,
                            int32_t i, double xi[3])
 {
@@ -95,6 +111,24 @@ TB_LANE void tb_contact_xi(const tb_coloured *s, const tb_contact_frame *f, tb_c
     const double terms[3] = {(double)c.x, (double)c.y, (double)c.z};
     for (int k = 0; k < 3; k++)
         xi[k] = d.d[k][0] * v[0] + d.d[k][1] * v[1] + d.d[k][2] * v[2] + terms[k];
+}
+
+/* likewise of spin and rolling */
+TB_LANE void tb_contact_roll_xi(const tb_coloured *s, const tb_contact_frame *f,
+                                tb_colour_edge link, int32_t i, double xi[3])
+{
+    const tb_double_frame d = tb_double_frame_of(f);
+    double w[3] = {0, 0, 0};
+    for (int k = 0; k < 3; k++) {
+        if (link.b >= 0) w[k] += s->sum[8 * (int64_t)link.b + 3 + k];
+        if (link.a >= 0) w[k] -= s->sum[8 * (int64_t)link.a + 3 + k];
+    }
+    const tb_quad c = s->roll_c[i];
+    const double terms[3] = {(double)c.x, (double)c.y, (double)c.z};
+    for (int k = 0; k < 3; k++)
+        xi[k] = (double)(k == 0 ? f->spin : f->rolling) *
+                    (d.d[k][0] * w[0] + d.d[k][1] * w[1] + d.d[k][2] * w[2]) +
+                terms[k];
 }
 
 #endif

@@ -139,22 +139,24 @@ TB_LANE tb_coloured_way tb_coloured_aim(const tb_coloured *s, tb_coloured_run *r
 }
 
 /* All units of a colour; adds each slice's share of the measure to its slot. */
-TB_LANE void tb_colour_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
-                            int32_t colour, double *partial)
+TB_LANE void tb_colour_move(const tb_coloured *s, bool round, bool rolls,
+                            const tb_coloured_way *way, int32_t colour, double *partial)
 {
     const int32_t from = s->colour_from[colour], count = s->colour_from[colour + 1] - from;
     const int32_t slices = tb_grid_slices(count), slots = tb_coloured_slots(count);
     for (int32_t slot = tb_slice_team(); slot < slots; slot += tb_slice_teams()) {
         double measure = 0;
         for (int32_t slice = slot; slice < slices; slice += TB_GRID_SLOTS)
-            TB_SLICE_EACH(k, slice, count) measure += tb_unit_move(s, round, way, from + k);
+            TB_SLICE_EACH(k, slice, count)
+        measure += tb_unit_move(s, round, rolls, way, from + k);
         measure = tb_slice_sum(measure);
         if (tb_slice_lane() == 0) partial[slot] += measure;
     }
 }
 
 /* Sweep n; returns the measure of its changes, a velocity. */
-TB_LANE double tb_coloured_sweep(const tb_coloured *s, bool round, tb_coloured_run *run, int32_t n)
+TB_LANE double tb_coloured_sweep(const tb_coloured *s, bool round, bool rolls, tb_coloured_run *run,
+                                 int32_t n)
 {
     const bool whole = n <= TB_COLOURED_BLOCK_SWEEPS && run->options->local_solve;
     const tb_coloured_way way = tb_coloured_aim(s, run, whole);
@@ -164,7 +166,7 @@ TB_LANE double tb_coloured_sweep(const tb_coloured *s, bool round, tb_coloured_r
         for (int32_t slot = tb_slice_team(); slot < run->slots; slot += tb_slice_teams())
             partial[slot] = 0;
     for (int32_t colour = 0; colour < s->colours; colour++) {
-        tb_colour_move(s, round, &way, colour, partial);
+        tb_colour_move(s, round, rolls, &way, colour, partial);
         tb_grid_sync();
     }
     if (way.jacobi) {

@@ -41,6 +41,23 @@ TB_STATIC void tb_large_stage_check(const tb_large_world *f)
     }
 }
 
+/* Impulses of spin and rolling, N m s. */
+TB_LANE void tb_large_angular_impulse(const tb_large_world *f, const tb_contact_frame *frame,
+                                      int32_t i, double impulse[3])
+{
+    const tb_quad l = f->rows.roll_lambda[i];
+    impulse[0] = (double)l.x * (double)frame->spin;
+    impulse[1] = (double)l.y * (double)frame->rolling;
+    impulse[2] = (double)l.z * (double)frame->rolling;
+}
+
+TB_LANE tb_quad tb_large_roll_memory(const double tangent1[3], const double tangent2[3],
+                                     const double impulse[3])
+{
+    return tb_quad_of(tb_contact_slip(tangent1, tangent2, impulse[1], impulse[2]),
+                      TB_R(impulse[0]));
+}
+
 TB_LANE void tb_large_remember(const tb_large_world *f, int32_t i)
 {
     const tb_quad l = f->rows.lambda[i];
@@ -57,6 +74,14 @@ TB_LANE void tb_large_remember(const tb_large_world *f, int32_t i)
         m.slip = tb_contact_slip(t1, t2, (double)l.y, (double)l.z);
     }
     f->cache[p->home] = m;
+    if (f->plan.rolls) {
+        const tb_contact_frame frame = tb_contact_frame_load(&f->rows, f->plan.round, true, i);
+        double impulse[3], t1[3], t2[3];
+        tb_large_angular_impulse(f, &frame, i, impulse);
+        tb_v3_store(t1, frame.t1);
+        tb_v3_store(t2, frame.t2);
+        f->cache_roll[p->home] = tb_large_roll_memory(t1, t2, impulse);
+    }
     f->cache_feature[p->home] = p->feature;
     f->cache_other[p->home] = f->pairs[p->pair].other;
 }
@@ -99,7 +124,7 @@ TB_LANE void tb_large_certify(const tb_large_world *f, tb_certificate *c)
     c->complementarity_error = r->residuals.complementarity;
     c->penetration = tb_double_of_order(control->deepest);
     c->contacts = control->contacts;
-    c->rows = 3 * control->contacts - 2 * control->frictionless;
+    c->rows = 3 * control->contacts - 2 * control->frictionless + control->angular;
     c->iterations = r->iterations;
     const char *name = f->jacobi ? "jor" : "sor";
     for (int i = 0; i < 4; i++) c->solver[i] = name[i];
@@ -156,6 +181,8 @@ TB_STATIC void tb_large_stage_take_records(const tb_large_world *f)
         const int32_t b = f->plan.shape_of_model[r->shape_b];
         f->cache[i].normal = TB_R(r->impulse[0]);
         f->cache[i].slip = tb_contact_slip(r->tangent1, r->tangent2, r->impulse[1], r->impulse[2]);
+        if (f->plan.rolls)
+            f->cache_roll[i] = tb_large_roll_memory(r->tangent1, r->tangent2, r->impulse + 3);
         f->cache_feature[i] = r->feature;
         f->cache_other[i] = a == finder ? b : a;
         const bool first = i == 0 || (int32_t)f->sorted_record_keys[i - 1] != finder;
@@ -179,15 +206,17 @@ TB_STATIC void tb_large_stage_list_records(const tb_large_world *f)
     }
 }
 
-TB_LANE void tb_large_record(const tb_large_world *f, bool round, int32_t i, tb_contact_record *r)
+TB_LANE void tb_large_record(const tb_large_world *f, bool round, bool rolls, int32_t i,
+                             tb_contact_record *r)
 {
     const tb_coloured *rows = &f->rows;
     const tb_large_point *p = &f->points[i];
     const tb_large_sides s = tb_large_sides_of(f, p->pair);
-    const tb_contact_frame frame = tb_contact_frame_load(rows, round, i);
+    const tb_contact_frame frame = tb_contact_frame_load(rows, round, rolls, i);
     const tb_block block = tb_contact_law_of(&frame);
     const tb_quad l = rows->lambda[i];
-    const tb_real lambda[3] = {l.x, l.y, l.z};
+    const int32_t linear = frame.rows < 3 ? frame.rows : 3;
+    tb_real lambda[TB_BLOCK_ROWS] = {l.x, l.y, l.z};
     tb_colour_edge link;
     link.a = tb_large_place(f, s.a);
     link.b = tb_large_place(f, s.b);
@@ -204,8 +233,13 @@ TB_LANE void tb_large_record(const tb_large_world *f, bool round, int32_t i, tb_
     r->gap = (double)p->gap;
     r->kind = frame.rows;
     r->velocity[0] = (double)(TB_R(xi[0]) - p->bias);
-    for (int32_t k = 1; k < frame.rows; k++) r->velocity[k] = (double)TB_R(xi[k]);
-    for (int32_t k = 0; k < frame.rows; k++) r->impulse[k] = (double)lambda[k];
+    for (int32_t k = 1; k < linear; k++) r->velocity[k] = (double)TB_R(xi[k]);
+    for (int32_t k = 0; k < linear; k++) r->impulse[k] = (double)lambda[k];
+    if (rolls && frame.rows > 3) {
+        const tb_quad m = rows->roll_lambda[i];
+        lambda[3] = m.x, lambda[4] = m.y, lambda[5] = m.z;
+        tb_large_angular_impulse(f, &frame, i, r->impulse + 3);
+    }
     r->status = tb_block_status(&block, lambda);
 }
 
@@ -213,7 +247,7 @@ TB_STATIC void tb_large_stage_write_records(const tb_large_world *f)
 {
     if (tb_large_idles(f)) return;
     TB_GRID_EACH(i, f->number_of_records)
-    tb_large_record(f, f->plan.round, f->sorted_records[i], &f->records[i]);
+    tb_large_record(f, f->plan.round, f->plan.rolls, f->sorted_records[i], &f->records[i]);
 }
 
 #endif

@@ -87,7 +87,13 @@ enum { TB_LARGE_ALIGNMENT = 256 };
     X(points, f->capacity.contacts)                                                                \
     X(cache_other, f->capacity.contacts)                                                           \
     X(cache_feature, f->capacity.contacts)                                                         \
-    X(cache, f->capacity.contacts)
+    X(cache, f->capacity.contacts)                                                                 \
+    X(rows.roll_size, f->plan.rolls ? f->capacity.contacts : 0)                                    \
+    X(rows.roll_c, f->plan.rolls ? f->capacity.contacts : 0)                                       \
+    X(rows.roll_lambda, f->plan.rolls ? f->capacity.contacts : 0)                                  \
+    X(rows.roll_past, f->plan.rolls ? f->capacity.contacts : 0)                                    \
+    X(rows.roll_best, f->plan.rolls ? f->capacity.contacts : 0)                                    \
+    X(cache_roll, f->plan.rolls ? f->capacity.contacts : 0)
 
 /* arrays sized by the contacts */
 #define TB_LARGE_RECORDS(X)                                                                        \

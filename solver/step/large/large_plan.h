@@ -21,6 +21,7 @@ typedef struct tb_large_plan {
     int32_t trees, fixed, shapes, small, large;
     int32_t bodies, coordinates, dofs, kinematic, model_shapes; /* of the model */
     bool round;      /* only balls about the centres of their bodies move (see coloured.h) */
+    bool rolls;      /* some surfaces have spinning or rolling friction */
     bool only_balls; /* among moving shapes, with planes else: no pair needs more than one point */
     tb_large_fixed *fixed_bodies; /* fixed */
     int32_t *shape_slots;         /* shapes */

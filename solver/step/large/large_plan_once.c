@@ -45,7 +45,8 @@ static const char *refuses_bodies(const tb_model *m)
 /* Two shapes of these kinds have no other one together (tb_model_pair_surface). */
 static bool has_known_kind(const tb_surface *surface)
 {
-    return surface->kind == TB_CONTACT_FRICTIONLESS || surface->kind == TB_CONTACT_COULOMB;
+    return surface->kind == TB_CONTACT_FRICTIONLESS || surface->kind == TB_CONTACT_COULOMB ||
+           surface->kind == TB_CONTACT_SPIN || surface->kind == TB_CONTACT_ROLLING;
 }
 
 static const char *refuses_shapes(const tb_model *m)
@@ -55,12 +56,12 @@ static const char *refuses_shapes(const tb_model *m)
     for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
         const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
         if (shape->type >= TB_SHAPE_MESH) return "it has meshes or height fields";
-        if (!has_known_kind(&shape->surface)) return "it has spinning or rolling friction";
+        if (!has_known_kind(&shape->surface)) return "it has friction of another kind";
         if (shape->conveys) return "it has surfaces that move past their shapes";
         planes += shape->type == TB_SHAPE_PLANE;
     }
     for (int32_t i = 0; i < m->number_of_pairs; i++)
-        if (!has_known_kind(&m->pairs[i].surface)) return "it has spinning or rolling friction";
+        if (!has_known_kind(&m->pairs[i].surface)) return "it has friction of another kind";
     if (m->has_tangential_restitution) return "it has tangential restitution";
     return planes > TB_LARGE_MOST_UNBOUNDED ? "it has too many planes" : NULL;
 }
@@ -159,7 +160,10 @@ static void place_shapes(const tb_model *m, tb_large_plan *plan, const int32_t *
         if (plan->first_shapes[slot] < 0) plan->first_shapes[slot] = i;
         if (tree >= 0 && !is_round(m, shape)) plan->round = false;
         if (shape->type > TB_SHAPE_SPHERE) plan->only_balls = false;
+        if (shape->surface.kind >= TB_CONTACT_SPIN) plan->rolls = true;
     }
+    for (int32_t i = 0; i < m->number_of_pairs; i++)
+        if (m->pairs[i].surface.kind >= TB_CONTACT_SPIN) plan->rolls = true;
 }
 
 tb_status tb_large_plan_make(const tb_model *model, tb_arena *arena, tb_large_plan *plan)

@@ -93,35 +93,43 @@ TB_STATIC void tb_large_stage_order(const tb_large_world *f)
 
 /* ---- rows ---- */
 
-/* Memory of a contact from the last step, by its finder, the other shape and the feature; or
- * NULL. */
-TB_LANE const tb_large_memory *tb_large_remembered(const tb_large_world *f, tb_large_pair pair,
-                                                   uint64_t feature)
+/* Place in the cache of a contact of the last step, by its finder, the other shape and the feature;
+ * or -1. */
+TB_LANE int32_t tb_large_remembered(const tb_large_world *f, tb_large_pair pair, uint64_t feature)
 {
     const int32_t from = f->cache_from[pair.finder], count = f->cache_count[pair.finder];
     for (int32_t i = from; i < from + count; i++)
-        if (f->cache_other[i] == pair.other && f->cache_feature[i] == feature) return &f->cache[i];
-    return NULL;
+        if (f->cache_other[i] == pair.other && f->cache_feature[i] == feature) return i;
+    return -1;
 }
 
 /* The impulses to start from, inside their sets. */
-TB_LANE tb_vec3 tb_large_warm(const tb_large_world *f, tb_large_pair pair, uint64_t feature,
-                              const tb_contact_frame *frame)
+TB_LANE void tb_large_warm(const tb_large_world *f, bool rolls, tb_large_pair pair,
+                           uint64_t feature, const tb_contact_frame *frame,
+                           tb_real lambda[TB_BLOCK_ROWS])
 {
-    const tb_large_memory *m =
-        f->options.solve.warm_start ? tb_large_remembered(f, pair, feature) : NULL;
-    tb_real lambda[3] = {0, 0, 0};
-    if (m) {
-        lambda[0] = m->normal;
-        if (frame->rows > 1) {
-            lambda[1] = tb_v3_dot(m->slip, frame->t1);
-            lambda[2] = tb_v3_dot(m->slip, frame->t2);
-        }
-        if (!tb_all_finite(lambda, 3)) lambda[0] = lambda[1] = lambda[2] = 0;
-        const tb_block block = tb_contact_law_of(frame);
-        tb_prox_block(block.law, block.rows, block.mu, 0, 0, lambda);
+    const int32_t known = f->options.solve.warm_start ? tb_large_remembered(f, pair, feature) : -1;
+    for (int k = 0; k < TB_BLOCK_ROWS; k++) lambda[k] = 0;
+    if (known < 0) return;
+    const tb_large_memory *m = &f->cache[known];
+    lambda[0] = m->normal;
+    if (frame->rows > 1) {
+        lambda[1] = tb_v3_dot(m->slip, frame->t1);
+        lambda[2] = tb_v3_dot(m->slip, frame->t2);
     }
-    return tb_v3(lambda[0], lambda[1], lambda[2]);
+    if (rolls && frame->rows > 3) {
+        const tb_quad turned = f->cache_roll[known];
+        const tb_vec3 rolling = tb_quad_vector(turned);
+        if (frame->spin > 0) lambda[3] = turned.w / frame->spin;
+        if (frame->rolling > 0) {
+            lambda[4] = tb_v3_dot(rolling, frame->t1) / frame->rolling;
+            lambda[5] = tb_v3_dot(rolling, frame->t2) / frame->rolling;
+        }
+    }
+    if (!tb_all_finite(lambda, rolls ? TB_BLOCK_ROWS : 3))
+        for (int k = 0; k < TB_BLOCK_ROWS; k++) lambda[k] = 0;
+    const tb_block block = tb_contact_law_of(frame);
+    tb_prox_block(block.law, block.rows, block.mu, 0, 0, lambda);
 }
 
 TB_LANE tb_unit_body tb_large_unit_body(const tb_large_body *b, bool moves)
@@ -136,20 +144,53 @@ TB_LANE tb_unit_body tb_large_unit_body(const tb_large_body *b, bool moves)
     return u;
 }
 
+/* Rows of spin and rolling of the contact at place i. block: rows of normal and tangents, whose r
+ * of friction becomes that of sliding and spin. */
+TB_LANE void tb_large_roll(const tb_large_world *f, bool round, int32_t i, const tb_large_sides *s,
+                           const tb_contact_frame *frame, const tb_unit_body *a,
+                           const tb_unit_body *b, const tb_real g[9], tb_sweep_block *block)
+{
+    const tb_coloured *rows = &f->rows;
+    const tb_quad none = tb_quad_of(tb_v3(0, 0, 0), 0);
+    rows->roll_size[i] = rows->roll_c[i] = none;
+    if (frame->rows <= 3) return;
+    tb_real c[3], spin[4], rolling;
+    tb_contact_turning(frame, tb_quad_vector(s->body_a->free_angular),
+                       tb_quad_vector(s->body_b->free_angular), c);
+    tb_contact_local_roll(frame, round, a, b, spin, &rolling);
+    const tb_real with_spin[16] = {g[0], g[1], g[2], spin[0], g[3],    g[4],    g[5],    spin[1],
+                                   g[6], g[7], g[8], spin[2], spin[0], spin[1], spin[2], spin[3]};
+    block->law = TB_LAW_SPIN;
+    block->rows = 4;
+    tb_block_diagonal_r(block, with_spin, 1);
+    /* where sliding turns the bodies about the normal, both move at once */
+    const tb_real shared = block->r_friction * (spin[1] * spin[1] + spin[2] * spin[2]);
+    tb_quad size;
+    size.x = frame->spin, size.y = frame->rolling;
+    size.z = tb_over(1, spin[3] + shared);
+    size.w = tb_over(1, rolling);
+    rows->roll_size[i] = size;
+    rows->roll_c[i] = tb_quad_of(tb_v3(c[0], c[1], c[2]), spin[0]);
+}
+
 /* One contact's rows at place i. */
-TB_LANE void tb_large_row(const tb_large_world *f, bool round, int32_t i, int32_t pair,
+TB_LANE void tb_large_row(const tb_large_world *f, bool round, bool rolls, int32_t i, int32_t pair,
                           const tb_large_sides *s, const tb_surface *surface,
                           const tb_contact_point *p, int32_t home)
 {
     const tb_coloured *rows = &f->rows;
     const tb_contact_timing timing = tb_large_timing(f);
     const bool moves_a = s->body_a->position.w > 0, moves_b = s->body_b->position.w > 0;
-    const bool rubs = tb_contact_law(surface) == TB_LAW_COULOMB;
+    const tb_law law = tb_contact_law(surface);
+    const bool rubs = law != TB_LAW_UNILATERAL;
     tb_contact_frame frame;
     frame.n = p->normal;
     tb_v3_tangents(frame.n, &frame.t1, &frame.t2);
     frame.mu = rubs ? TB_R(surface->friction) : TB_R(-1);
     frame.rows = rubs ? 3 : 1;
+    frame.spin = rolls && law >= TB_LAW_SPIN ? TB_R(surface->spin_radius) : 0;
+    frame.rolling = rolls && law == TB_LAW_ROLLING ? TB_R(surface->rolling_length) : 0;
+    if (rolls && rubs) frame.rows = tb_contact_rows(frame.spin, frame.rolling);
     const tb_vec3 at = tb_large_middle(p);
     frame.arm_a = tb_v3_sub(at, tb_large_position(s->body_a));
     frame.arm_b = tb_v3_sub(at, tb_large_position(s->body_b));
@@ -173,7 +214,7 @@ TB_LANE void tb_large_row(const tb_large_world *f, bool round, int32_t i, int32_
     tb_sweep_block block;
     memset(&block, 0, sizeof block);
     block.law = rubs ? TB_LAW_COULOMB : TB_LAW_UNILATERAL;
-    block.rows = (uint8_t)frame.rows;
+    block.rows = rubs ? 3 : 1;
     if (round) {
         /* arms as sweeps will have them */
         rows->reach_a[i] = moves_a ? tb_v3_dot(frame.n, frame.arm_a) : 0;
@@ -189,12 +230,15 @@ TB_LANE void tb_large_row(const tb_large_world *f, bool round, int32_t i, int32_
     } else {
         tb_block_diagonal_r(&block, g, 1);
     }
+    if (rolls) tb_large_roll(f, round, i, s, &frame, &a, &b, g, &block);
     c.w = block.r_normal;
     rows->normal[i] = tb_quad_of(frame.n, frame.mu);
     rows->c[i] = c;
     const tb_large_pair shapes = f->pairs[pair];
-    const tb_vec3 warm = tb_large_warm(f, shapes, p->feature, &frame);
-    rows->lambda[i] = tb_quad_of(warm, round ? block.r_friction : 0);
+    tb_real warm[TB_BLOCK_ROWS];
+    tb_large_warm(f, rolls, shapes, p->feature, &frame, warm);
+    rows->lambda[i] = tb_quad_of(tb_v3(warm[0], warm[1], warm[2]), round ? block.r_friction : 0);
+    if (rolls) rows->roll_lambda[i] = tb_quad_of(tb_v3(warm[3], warm[4], warm[5]), 0);
     if (!round) {
         const bool whole = rubs && (tb_block_solve_pays(g) || tb_block_is_painleve(g, frame.mu));
         rows->arm_a[i] = tb_quad_of(frame.arm_a, whole ? -block.r_friction : block.r_friction);
@@ -213,7 +257,7 @@ TB_LANE void tb_large_row(const tb_large_world *f, bool round, int32_t i, int32_
     if (p->gap < 0) tb_grid_max_u64(&f->control->deepest, tb_double_order((double)-p->gap));
 }
 
-TB_LANE void tb_large_fill_unit(const tb_large_world *f, bool round, int32_t place)
+TB_LANE void tb_large_fill_unit(const tb_large_world *f, bool round, bool rolls, int32_t place)
 {
     const int32_t unit = f->sorted_units[place], pair = f->unit_pairs[unit];
     const int32_t home = f->unit_homes[unit], count = f->unit_homes[unit + 1] - home;
@@ -226,21 +270,23 @@ TB_LANE void tb_large_fill_unit(const tb_large_world *f, bool round, int32_t pla
         tb_contact_point point;
         uint32_t flags = 0;
         tb_large_easy_points(f, &s, &point, &flags);
-        tb_large_row(f, round, first, pair, &s, &surface, &point, home);
+        tb_large_row(f, round, rolls, first, pair, &s, &surface, &point, home);
     } else {
         const tb_contact_point *points =
             f->hard_points + (int64_t)f->hard_from[pair] * TB_MANIFOLD_POINTS;
         for (int32_t k = 0; k < count; k++)
-            tb_large_row(f, round, first + k, pair, &s, &surface, &points[k], home + k);
+            tb_large_row(f, round, rolls, first + k, pair, &s, &surface, &points[k], home + k);
     }
-    if (tb_contact_law(&surface) == TB_LAW_UNILATERAL)
-        tb_grid_add(&f->control->frictionless, count);
+    const tb_law law = tb_contact_law(&surface);
+    if (law == TB_LAW_UNILATERAL) tb_grid_add(&f->control->frictionless, count);
+    if (rolls && law >= TB_LAW_SPIN)
+        tb_grid_add(&f->control->angular, count * (tb_contact_law_rows(law) - 3));
 }
 
-TB_LANE void tb_large_fill(const tb_large_world *f, bool round)
+TB_LANE void tb_large_fill(const tb_large_world *f, bool round, bool rolls)
 {
     if (tb_large_stopped(f)) return;
-    TB_GRID_EACH(i, f->control->units) tb_large_fill_unit(f, round, i);
+    TB_GRID_EACH(i, f->control->units) tb_large_fill_unit(f, round, rolls, i);
 
     /* bodies of the sweeps start at rest: their velocities are those that impulses cause */
     const tb_quad none = tb_quad_of(tb_v3(0, 0, 0), 0);
@@ -263,12 +309,22 @@ TB_LANE void tb_large_fill(const tb_large_world *f, bool round)
 
 TB_STATIC void tb_large_stage_rows_round(const tb_large_world *f)
 {
-    tb_large_fill(f, true);
+    tb_large_fill(f, true, false);
 }
 
 TB_STATIC void tb_large_stage_rows(const tb_large_world *f)
 {
-    tb_large_fill(f, false);
+    tb_large_fill(f, false, false);
+}
+
+TB_STATIC void tb_large_stage_rows_round_rolls(const tb_large_world *f)
+{
+    tb_large_fill(f, true, true);
+}
+
+TB_STATIC void tb_large_stage_rows_rolls(const tb_large_world *f)
+{
+    tb_large_fill(f, false, true);
 }
 
 /* ---- the solve ---- */
@@ -284,7 +340,7 @@ TB_LANE tb_coloured tb_large_coloured(const tb_large_world *f)
     return rows;
 }
 
-TB_LANE void tb_large_solve(const tb_large_world *f, bool round)
+TB_LANE void tb_large_solve(const tb_large_world *f, bool round, bool rolls)
 {
     if (tb_large_stopped(f)) return;
     const tb_coloured rows = tb_large_coloured(f);
@@ -292,28 +348,39 @@ TB_LANE void tb_large_solve(const tb_large_world *f, bool round)
         TB_GRID_EACH(i, 8 * rows.places) rows.sum[i] = 0;
         return;
     }
-    tb_coloured_iterate(&rows, round, &f->options.solve, f->jacobi != 0, &f->control->result);
+    tb_coloured_iterate(&rows, round, rolls, &f->options.solve, f->jacobi != 0,
+                        &f->control->result);
 }
 
 /* Reached by all lanes together. */
 TB_STATIC void tb_large_stage_solve_round(const tb_large_world *f)
 {
-    tb_large_solve(f, true);
+    tb_large_solve(f, true, false);
 }
 
 TB_STATIC void tb_large_stage_solve(const tb_large_world *f)
 {
-    tb_large_solve(f, false);
+    tb_large_solve(f, false, false);
+}
+
+TB_STATIC void tb_large_stage_solve_round_rolls(const tb_large_world *f)
+{
+    tb_large_solve(f, true, true);
+}
+
+TB_STATIC void tb_large_stage_solve_rolls(const tb_large_world *f)
+{
+    tb_large_solve(f, false, true);
 }
 
 /* ---- for measurements: sweeps alone, over the rows of the last step ---- */
 
-TB_LANE void tb_large_sweep(const tb_large_world *f, bool round)
+TB_LANE void tb_large_sweep(const tb_large_world *f, bool round, bool rolls)
 {
     tb_coloured rows = tb_large_coloured(f);
     tb_coloured_run run = tb_coloured_begin(&rows, &f->options.solve, false);
     for (int32_t n = 1; n <= f->options.solve.maximum_iterations; n++) {
-        const double change = tb_coloured_sweep(&rows, round, &run, n);
+        const double change = tb_coloured_sweep(&rows, round, rolls, &run, n);
         tb_coloured_learn(&run, change, n);
     }
 }
@@ -321,26 +388,37 @@ TB_LANE void tb_large_sweep(const tb_large_world *f, bool round)
 /* Reached by all lanes together. */
 TB_STATIC void tb_large_stage_sweep(const tb_large_world *f)
 {
-    if (f->plan.round)
-        tb_large_sweep(f, true);
+    if (f->plan.round && f->plan.rolls)
+        tb_large_sweep(f, true, true);
+    else if (f->plan.round)
+        tb_large_sweep(f, true, false);
+    else if (f->plan.rolls)
+        tb_large_sweep(f, false, true);
     else
-        tb_large_sweep(f, false);
+        tb_large_sweep(f, false, false);
 }
 
 /* One colour of one sweep, for a launch of its own. */
-TB_STATIC void tb_large_stage_one_colour(const tb_large_world *f, int32_t colour)
+TB_LANE void tb_large_colour(const tb_large_world *f, bool round, bool rolls, int32_t colour)
 {
     tb_coloured rows = tb_large_coloured(f);
     const int32_t from = rows.colour_from[colour];
     tb_coloured_run run = tb_coloured_begin(&rows, &f->options.solve, false);
     const tb_coloured_way way = tb_coloured_aim(&rows, &run, f->options.solve.local_solve);
     TB_GRID_EACH(k, rows.colour_from[colour + 1] - from)
-    {
-        if (f->plan.round)
-            (void)tb_unit_move(&rows, true, &way, from + k);
-        else
-            (void)tb_unit_move(&rows, false, &way, from + k);
-    }
+    (void)tb_unit_move(&rows, round, rolls, &way, from + k);
+}
+
+TB_STATIC void tb_large_stage_one_colour(const tb_large_world *f, int32_t colour)
+{
+    if (f->plan.round && f->plan.rolls)
+        tb_large_colour(f, true, true, colour);
+    else if (f->plan.round)
+        tb_large_colour(f, true, false, colour);
+    else if (f->plan.rolls)
+        tb_large_colour(f, false, true, colour);
+    else
+        tb_large_colour(f, false, false, colour);
 }
 
 #endif

@@ -51,7 +51,8 @@ typedef enum tb_large_halt {
 typedef struct tb_large_control {
     int32_t halted; /* tb_large_halt */
     int32_t steps_left;
-    int32_t pairs, hard, units, contacts, colours, rounds, rows;
+    int32_t pairs, hard, units, contacts, colours, rounds;
+    int32_t angular;             /* rows of spin and rolling */
     int32_t too_many;            /* pairs for 32 bits: no room would do */
     int32_t cached;              /* contacts of the step before */
     int32_t frictionless;        /* contacts */
@@ -149,6 +150,7 @@ typedef struct tb_large_world {
     int32_t *cache_other;              /* contacts: the other shape */
     uint64_t *cache_feature;
     tb_large_memory *cache;
+    tb_quad *cache_roll; /* rolls: rolling, spin, N m s */
 
     /* records read and written */
     const tb_contact_record *old_records;

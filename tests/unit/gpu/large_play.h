@@ -87,6 +87,7 @@ extern "C" tb_status large_played_step(tb_state *state, const tb_large_plan *giv
         fill(f->cache, before.cache, before.capacity.contacts);
         fill(f->cache_feature, before.cache_feature, before.capacity.contacts);
         fill(f->cache_other, before.cache_other, before.capacity.contacts);
+        if (plan.rolls) fill(f->cache_roll, before.cache_roll, before.capacity.contacts);
         growing.bytes.swap(more.bytes);
         f->control->halted = TB_LARGE_RUNS;
     }

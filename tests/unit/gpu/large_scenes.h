@@ -8,7 +8,16 @@
 /* ---- scenes ---- */
 
 /* of every shape that is added from now on */
-static double friction = 0.5;
+static double friction = 0.5, spin_radius = 0, rolling_length = 0;
+static tb_contact_kind kind = TB_CONTACT_COULOMB;
+
+static inline void set_surface(tb_surface *surface)
+{
+    surface->kind = kind;
+    surface->friction = friction;
+    surface->spin_radius = spin_radius;
+    surface->rolling_length = rolling_length;
+}
 
 static inline void add_part(tb_scene *scene, tb_handle body, tb_shape_type type, double a, double b,
                             double c)
@@ -18,7 +27,7 @@ static inline void add_part(tb_scene *scene, tb_handle body, tb_shape_type type,
     def.body = body;
     def.type = type;
     def.size[0] = a, def.size[1] = b, def.size[2] = c;
-    def.surface.friction = friction;
+    set_surface(&def.surface);
     TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
 }
 
@@ -45,7 +54,7 @@ static inline void add_wall(tb_scene *scene, double x, double y, double turn, do
     tb_shape_def def = tb_shape_defaults();
     def.body = none;
     def.type = TB_SHAPE_PLANE;
-    def.surface.friction = friction;
+    set_surface(&def.surface);
     def.position[0] = x, def.position[1] = y;
     def.orientation[0] = cos(turn / 2);
     def.orientation[1] = axis_x * sin(turn / 2);
@@ -200,6 +209,54 @@ static inline tb_certificate step_large(tb_state *state, const tb_step_options *
 {
     return step_by(options->precision == TB_FLOAT ? large_played_step_f32 : large_played_step,
                    state, options, steps, capacity, view);
+}
+
+/* ---- comparisons ---- */
+
+static inline double largest_difference(const double *a, const double *b, int32_t n)
+{
+    double largest = 0;
+    for (int32_t i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
+    return largest;
+}
+
+static inline void check_contacts(const tb_state *large, const tb_state *cpu, double tolerance)
+{
+    ck_assert_int_eq(large->number_of_contacts, cpu->number_of_contacts);
+    for (int32_t i = 0; i < cpu->number_of_contacts; i++) {
+        const tb_contact_record *a = &large->contacts[i], *b = &cpu->contacts[i];
+        ck_assert_int_eq(a->shape_a, b->shape_a);
+        ck_assert_int_eq(a->shape_b, b->shape_b);
+        ck_assert(a->feature == b->feature);
+        ck_assert_int_eq(a->kind, b->kind);
+        ck_assert_double_le(fabs(a->gap - b->gap), tolerance);
+        ck_assert_double_le(largest_difference(a->position, b->position, 3), tolerance);
+        ck_assert_double_le(largest_difference(a->normal, b->normal, 3), 1e3 * tolerance);
+    }
+}
+
+/* Steps in one call, in many, and with zero first capacities: the same bytes. */
+static inline void compare_calls(tb_model *model)
+{
+    tb_step_options options = options_of(1e-8);
+    options.solve.maximum_iterations = 100;
+    tb_state *once = state_of(model), *often = state_of(model), *tight = state_of(model);
+    large_view view;
+    const tb_certificate a = step_large(once, &options, 25, 0, NULL);
+    for (int i = 0; i < 25; i++) step_large(often, &options, 1, 0, NULL);
+    const tb_certificate c = step_large(tight, &options, 25, 8, &view);
+    ck_assert_int_gt(view.regrowths, 1);
+    ck_assert_int_eq(a.iterations, c.iterations);
+    ck_assert(memcmp(once->u, tight->u, (size_t)model->number_of_dofs * sizeof(double)) == 0);
+    ck_assert(memcmp(once->q, often->q, (size_t)model->number_of_coordinates * 8) == 0);
+    ck_assert(memcmp(once->u, often->u, (size_t)model->number_of_dofs * sizeof(double)) == 0);
+    ck_assert_int_eq(once->number_of_contacts, often->number_of_contacts);
+    ck_assert(memcmp(once->contacts, often->contacts,
+                     (size_t)once->number_of_contacts * sizeof *once->contacts) == 0);
+    tb_state_destroy(once);
+    tb_state_destroy(often);
+    tb_state_destroy(tight);
+    tb_model_destroy(model);
 }
 
 #endif

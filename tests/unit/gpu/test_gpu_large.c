@@ -9,8 +9,20 @@
 
 /* ---- scenes ---- */
 
-/* Balls in a box of planes, as wide as it is full. */
-static tb_model *pile(int32_t count, double friction)
+static tb_surface surface_of(double friction, double rolling)
+{
+    tb_surface surface = tb_shape_defaults().surface;
+    surface.friction = friction;
+    if (rolling > 0) {
+        surface.kind = TB_CONTACT_ROLLING;
+        surface.spin_radius = surface.rolling_length = rolling;
+    }
+    return surface;
+}
+
+/* Balls in a box of planes, as wide as it is full. rolling: length of rolling and of spinning
+ * friction, m, 0: none. */
+static tb_model *rolling_pile(int32_t count, double friction, double rolling)
 {
     tb_error error;
     tb_scene *scene = new_scene();
@@ -21,7 +33,7 @@ static tb_model *pile(int32_t count, double friction)
     for (int k = 0; k < 5; k++) {
         tb_shape_def def = tb_shape_defaults();
         def.type = TB_SHAPE_PLANE;
-        def.surface.friction = friction;
+        def.surface = surface_of(friction, rolling);
         if (k == 2) def.position[0] = width;
         if (k == 4) def.position[1] = width;
         def.orientation[0] = cos(turns[k][0] * M_PI / 4);
@@ -41,10 +53,15 @@ static tb_model *pile(int32_t count, double friction)
         add_joint(scene, shape.body, TB_JOINT_FREE, NULL);
         shape.type = TB_SHAPE_SPHERE;
         shape.size[0] = radius;
-        shape.surface.friction = friction;
+        shape.surface = surface_of(friction, rolling);
         TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
     }
     return finish(scene);
+}
+
+static tb_model *pile(int32_t count, double friction)
+{
+    return rolling_pile(count, friction, 0);
 }
 
 static tb_model *small_pile(void)
@@ -87,12 +104,12 @@ static double difference(const tb_state *a, const tb_state *b, bool velocities)
 
 /* ---- tests ---- */
 
-static void agree(const char *name, tb_model *model, const char *solver, int32_t steps,
-                  double tolerance)
+static void agree_with(const char *reference, const char *name, tb_model *model, const char *solver,
+                       int32_t steps, double tolerance)
 {
     tb_error error;
     tb_certificate a, b;
-    tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, TB_DOUBLE, "sor", 1e-12, 20000);
+    tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, TB_DOUBLE, reference, 1e-12, 20000);
     tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, solver, 1e-12, 20000);
     tb_state *x = state_of(model), *y = state_of(model);
     for (int32_t i = 0; i < steps; i += 10) {
@@ -111,6 +128,38 @@ static void agree(const char *name, tb_model *model, const char *solver, int32_t
     tb_model_destroy(model);
 }
 
+static void agree(const char *name, tb_model *model, const char *solver, int32_t steps,
+                  double tolerance)
+{
+    agree_with("sor", name, model, solver, steps, tolerance);
+}
+
+/* Balls on a plane that leans, with rolling friction that holds the small ones and lets the large
+ * ones roll. */
+static tb_model *leaning(void)
+{
+    tb_error error;
+    tb_scene *scene = new_scene();
+    tb_scene_def options = tb_scene_options(scene);
+    tb_shape_def def = tb_shape_defaults();
+    options.gravity[0] = 1;
+    TEST_OK(tb_scene_set_options(scene, &options, &error), &error);
+    def.type = TB_SHAPE_PLANE;
+    def.surface = surface_of(0.5, 0.01);
+    TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+    def.type = TB_SHAPE_SPHERE;
+    for (int i = 0; i < 10; i++) {
+        tb_body_def body = tb_body_defaults();
+        def.size[0] = 0.05 * (1 + i);
+        body.position[1] = 1.2 * i;
+        body.position[2] = def.size[0];
+        TEST_OK(tb_scene_add_body(scene, &body, &def.body, &error), &error);
+        add_joint(scene, def.body, TB_JOINT_FREE, NULL);
+        TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+    }
+    return finish(scene);
+}
+
 START_TEST(scenes_agree_with_the_cpu)
 {
     find_card();
@@ -121,19 +170,21 @@ START_TEST(scenes_agree_with_the_cpu)
     agree("boxes that tumble in the air", tumbling(), "sor", 1000, 1e-9);
     agree("capsule, cylinder, ellipsoid, hulls", round_things(), "sor", 200, 1e-6);
     agree("216 balls without friction", small_pile(), "sor", 100, 1e-7);
+    agree_with("newton", "balls with rolling friction", leaning(), "sor", 200, 1e-9);
+    agree_with("newton", "balls with rolling friction", leaning(), "jor", 100, 1e-9);
 }
 END_TEST
 
 /* Repeated runs, and runs in other pieces, have the same bytes; the CPU continues from their
  * result. */
-START_TEST(runs_have_the_same_bytes)
+static void repeat(double rolling)
 {
     const bool played = find_card();
     const int32_t balls = played ? 300 : 3000, runs = played ? 2 : 10;
     tb_error error;
     tb_certificate certificate;
     if (played) choose_large(100);
-    tb_model *model = pile(balls, 0.5);
+    tb_model *model = rolling_pile(balls, 0.5, rolling);
     for (int p = 0; p < 2; p++) {
         const tb_precision precision = p ? TB_FLOAT : TB_DOUBLE;
         tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, precision, "sor", 1e-4, 30);
@@ -159,17 +210,21 @@ START_TEST(runs_have_the_same_bytes)
     }
     tb_model_destroy(model);
 }
+
+START_TEST(runs_have_the_same_bytes)
+{
+    repeat(0);
+    repeat(0.005);
+}
 END_TEST
 
-/* A world that leaves the range of numbers is frozen where it was; small ones beside it go on. */
 /* Every kernel of a step, in as little time as there can be: for compute-sanitizer as well. */
-START_TEST(some_steps_of_a_small_pile)
+static void some_steps(tb_model *model)
 {
     enum { STEPS = 4 };
     find_card();
     choose_large(1);
     tb_error error;
-    tb_model *model = pile(64, 0.5);
     for (int p = 0; p < 4; p++) {
         const tb_precision precision = p % 2 ? TB_FLOAT : TB_DOUBLE;
         const char *solver = p / 2 ? "jor" : "sor";
@@ -191,8 +246,42 @@ START_TEST(some_steps_of_a_small_pile)
     }
     tb_model_destroy(model);
 }
+
+START_TEST(some_steps_of_a_small_pile)
+{
+    some_steps(pile(64, 0.5));
+}
 END_TEST
 
+static tb_model *boxes_that_roll(void)
+{
+    tb_error error;
+    tb_scene *scene = new_scene();
+    tb_shape_def def = tb_shape_defaults();
+    def.type = TB_SHAPE_PLANE;
+    def.surface = surface_of(0.5, 0.005);
+    TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+    for (int i = 0; i < 36; i++) {
+        tb_body_def body = tb_body_defaults();
+        body.position[0] = 0.12 * (i % 6), body.position[1] = 0.12 * (i / 6);
+        body.position[2] = 0.05;
+        TEST_OK(tb_scene_add_body(scene, &body, &def.body, &error), &error);
+        add_joint(scene, def.body, TB_JOINT_FREE, NULL);
+        def.type = i % 2 ? TB_SHAPE_BOX : TB_SHAPE_SPHERE;
+        def.size[0] = def.size[1] = def.size[2] = 0.05;
+        TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+    }
+    return finish(scene);
+}
+
+START_TEST(some_steps_of_a_small_pile_that_rolls)
+{
+    some_steps(rolling_pile(64, 0.5, 0.005));
+    some_steps(boxes_that_roll());
+}
+END_TEST
+
+/* A world that leaves the range of numbers is frozen where it was; small ones beside it go on. */
 START_TEST(a_large_world_that_diverges_is_frozen)
 {
     const bool played = find_card();
@@ -426,6 +515,7 @@ START_TEST(a_large_world_finds_its_model_where_it_has_moved)
 END_TEST
 
 TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes, some_steps_of_a_small_pile,
-          a_large_world_that_diverges_is_frozen, a_large_world_follows_a_course,
-          contacts_of_a_large_world_stay_on_the_card, room_grows_and_nothing_is_lost,
-          warming_up_keeps_no_memory, a_large_world_finds_its_model_where_it_has_moved)
+          some_steps_of_a_small_pile_that_rolls, a_large_world_that_diverges_is_frozen,
+          a_large_world_follows_a_course, contacts_of_a_large_world_stay_on_the_card,
+          room_grows_and_nothing_is_lost, warming_up_keeps_no_memory,
+          a_large_world_finds_its_model_where_it_has_moved)

@@ -50,6 +50,17 @@ START_TEST(any_number_of_blocks_leaves_the_same_bytes)
 }
 END_TEST
 
+START_TEST(nor_does_the_number_matter_to_rolling_friction)
+{
+    kind = TB_CONTACT_ROLLING;
+    spin_radius = rolling_length = 0.005;
+    compare_blocks(pile(0.5), "sor", true);
+    compare_blocks(pile(0.5), "jor", true);
+    compare_blocks(mixed(0.5), "sor", true);
+    compare_blocks(mixed(0.5), "sor", false);
+}
+END_TEST
+
 /* Room that grows while lanes are many. */
 START_TEST(room_does_not_matter)
 {
@@ -68,4 +79,5 @@ START_TEST(room_does_not_matter)
 }
 END_TEST
 
-TEST_MAIN(any_number_of_blocks_leaves_the_same_bytes, room_does_not_matter)
+TEST_MAIN(any_number_of_blocks_leaves_the_same_bytes,
+          nor_does_the_number_matter_to_rolling_friction, room_does_not_matter)
