@@ -7,7 +7,8 @@
  * then the growth exponent of the step, and the residual after 20 to 500 sweeps of either kind, of
  * the pile as it falls together and where it lies.
  * Piles are made loosely and fall together on the card before they are measured, with friction 0.5,
- * or TRIBO_BENCH_FRICTION. Links the GPU backend's objects, because stages are not seen from
+ * or TRIBO_BENCH_FRICTION. TRIBO_BENCH_ROLLING is the length of rolling and of spinning friction, m,
+ * usually 0: none. Links the GPU backend's objects, because stages are not seen from
  * outside. Needs a card. */
 #include "base/base.h"
 #include "../common_bench.h"
@@ -36,12 +37,26 @@ static double friction(void)
     return given != NULL ? atof(given) : 0.5;
 }
 
+static double rolling(void)
+{
+    const char *given = getenv("TRIBO_BENCH_ROLLING");
+    return given != NULL ? atof(given) : 0;
+}
+
+static void set_surface(tb_surface *surface)
+{
+    surface->friction = friction();
+    if (!(rolling() > 0)) return;
+    surface->kind = TB_CONTACT_ROLLING;
+    surface->spin_radius = surface->rolling_length = rolling();
+}
+
 static void add_plane(tb_scene *scene, const double position[3], double turn, double x, double y)
 {
     tb_error error;
     tb_shape_def def = tb_shape_defaults();
     def.type = TB_SHAPE_PLANE;
-    def.surface.friction = friction();
+    set_surface(&def.surface);
     memcpy(def.position, position, sizeof def.position);
     def.orientation[0] = cos(turn / 2);
     def.orientation[1] = x * sin(turn / 2);
@@ -80,7 +95,7 @@ static tb_model *pile(int32_t count)
         bench_check(tb_scene_add_joint(scene, &joint, NULL, &error), &error);
         shape.body = joint.body;
         shape.type = TB_SHAPE_SPHERE;
-        shape.surface.friction = friction();
+        set_surface(&shape.surface);
         shape.size[0] = RADIUS * (1 + 0.005 * noise(&seed));
         bench_check(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
     }
@@ -92,12 +107,15 @@ static tb_model *pile(int32_t count)
 /* Bytes that a sweep of a world of balls moves. A contact: normal, c and impulses (read) with their
  * fourth numbers, arms, places, impulses (written), two bodies there and back. With momentum: the
  * last impulses too, and once for every body its velocities and the last (read), and where it
- * starts (written). */
+ * starts (written). Spin and rolling: lengths, c and impulses (read), impulses (written), with
+ * momentum the last impulses. */
 static double bytes_of_sweep(tb_precision precision, double contacts, double bodies, bool momentum)
 {
     const double real = precision == TB_FLOAT ? 4 : 8;
-    const double plain = contacts * (12 * real + 2 * real + 8 + 4 * real + 2 * 2 * 8 * real);
-    return plain + (momentum ? contacts * 4 * real + bodies * 3 * 8 * real : 0);
+    const double rolls = rolling() > 0 ? 1 : 0;
+    const double plain =
+        contacts * (12 * real + 2 * real + 8 + 4 * real + 2 * 2 * 8 * real + rolls * 16 * real);
+    return plain + (momentum ? contacts * (1 + rolls) * 4 * real + bodies * 3 * 8 * real : 0);
 }
 
 typedef struct bench {
@@ -156,10 +174,10 @@ static void measure_sweeps(bench *b, const tb_model *model, const tb_model *imag
 {
     static const int32_t counts[] = {20, 50, 100, 200, 500};
     for (int momentum = 0; momentum < 2; momentum++) {
-        printf("{\"bench\": \"sweeps\", \"balls\": %d, \"precision\": \"%s\", \"when\": \"%s\", "
-               "\"momentum\": %s",
-               model->number_of_trees, usual->precision == TB_FLOAT ? "float" : "double", when,
-               momentum ? "true" : "false");
+        printf("{\"bench\": \"sweeps\", \"balls\": %d, \"rolling_m\": %g, \"precision\": \"%s\", "
+               "\"when\": \"%s\", \"momentum\": %s",
+               model->number_of_trees, rolling(), usual->precision == TB_FLOAT ? "float" : "double",
+               when, momentum ? "true" : "false");
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
             tb_step_options options = *usual;
             options.solve.accelerate = momentum == 1;
@@ -232,13 +250,13 @@ static void measure(bench *b, const tb_model *model, tb_precision precision, int
     const double contacts = report.contacts;
     const double bytes = bytes_of_sweep(precision, contacts, count, false);
     const double all_bytes = bytes_of_sweep(precision, contacts, count, true);
-    printf(
-        "{\"balls\": %d, \"precision\": \"%s\", \"contacts\": %d, \"pairs\": %d, \"colours\": %d, "
-        "\"rounds\": %d, \"sweeps_a_step\": %d, \"step_ms\": %.4f, \"call_of_%d_ms\": %.2f, "
-        "\"first_ms\": %.1f, \"residual\": %.3g, \"penetration_m\": %.3g, ",
-        count, precision == TB_FLOAT ? "float" : "double", report.contacts, report.pairs,
-        report.colours, report.rounds, SETTLING_SWEEPS, 1e3 * step_seconds, MEASURED_STEPS,
-        1e3 * call, 1e3 * first, report.last.residual, report.last.penetration);
+    printf("{\"balls\": %d, \"rolling_m\": %g, \"precision\": \"%s\", \"contacts\": %d, "
+           "\"pairs\": %d, \"colours\": %d, "
+           "\"rounds\": %d, \"sweeps_a_step\": %d, \"step_ms\": %.4f, \"call_of_%d_ms\": %.2f, "
+           "\"first_ms\": %.1f, \"residual\": %.3g, \"penetration_m\": %.3g, ",
+           count, rolling(), precision == TB_FLOAT ? "float" : "double", report.contacts,
+           report.pairs, report.colours, report.rounds, SETTLING_SWEEPS, 1e3 * step_seconds,
+           MEASURED_STEPS, 1e3 * call, 1e3 * first, report.last.residual, report.last.penetration);
     for (int k = 0; k < TB_GPU_LARGE_MARKS - 1; k++)
         printf("\"%s_ms\": %.4f, ", STAGES[k], 1e3 * stages[k]);
     printf("\"sweep_us\": %.2f, \"sweep_with_momentum_us\": %.2f, \"sweep_by_launches_us\": %.2f, "
