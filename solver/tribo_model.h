@@ -106,6 +106,18 @@ typedef struct tb_site_info {
 
 tb_status tb_model_site_info(const tb_model *, int32_t site, tb_site_info *);
 
+/* A place that a spatial tendon is threaded through. */
+typedef struct tb_tendon_waypoint {
+    int32_t body;       /* -1: a pulley, behind which another branch begins */
+    double position[3]; /* m, in the body frame */
+} tb_tendon_waypoint;
+
+/* The places of a spatial tendon along its path, for viewers: what it wraps around between two of them
+ * is left out. Writes at most `capacity` of them to `places` (may be NULL); returns how many there are,
+ * 0 for a fixed tendon and an index out of range. */
+int32_t tb_model_tendon_waypoints(const tb_model *, int32_t tendon, tb_tendon_waypoint *places,
+                                  int32_t capacity);
+
 typedef struct tb_actuator_info {
     tb_handle_kind target_kind; /* JOINT, TENDON, SITE or BODY */
     int32_t target;

@@ -184,7 +184,7 @@ static Tribo__V1__MeshInfo **meshes_of(td_wire *wire, const tb_model *model,
     return list;
 }
 
-/* ---- actuators and sites ---- */
+/* ---- actuators, sites and tendons ---- */
 
 static const char *kind_name(tb_handle_kind kind)
 {
@@ -243,6 +243,30 @@ static Tribo__V1__SiteInfo **sites_of(td_wire *wire, const tb_model *model, int3
         m->pose = fill_pose(&sites[i]->pose, info.position, info.orientation);
     }
     return (Tribo__V1__SiteInfo **)sites;
+}
+
+static Tribo__V1__TendonInfo **tendons_of(td_wire *wire, const tb_model *model, int32_t n)
+{
+    Tribo__V1__TendonInfo **tendons =
+        (Tribo__V1__TendonInfo **)take_list(wire, n, sizeof **tendons);
+    for (int32_t i = 0; tendons != NULL && i < n; i++) {
+        Tribo__V1__TendonInfo *m = tendons[i];
+        tribo__v1__tendon_info__init(m);
+        const int32_t count = tb_model_tendon_waypoints(model, i, NULL, 0);
+        if (count == 0) continue;
+        tb_tendon_waypoint *places = td_wire_take(wire, (size_t)count * sizeof *places);
+        m->bodies = td_wire_take(wire, (size_t)count * sizeof *m->bodies);
+        m->positions = td_wire_take(wire, 3 * (size_t)count * sizeof *m->positions);
+        if (places == NULL || m->bodies == NULL || m->positions == NULL) continue;
+        tb_model_tendon_waypoints(model, i, places, count);
+        m->n_bodies = (size_t)count;
+        m->n_positions = 3 * (size_t)count;
+        for (int32_t k = 0; k < count; k++) {
+            m->bodies[k] = places[k].body;
+            memcpy(m->positions + 3 * k, places[k].position, sizeof places[k].position);
+        }
+    }
+    return tendons;
 }
 
 /* ---- sensors ---- */
@@ -314,6 +338,8 @@ void td_wire_scene(td_wire *wire, const tb_model *model, td_wire_digest *digests
     r->n_actuator_infos = (size_t)n.actuators;
     r->sites = sites_of(wire, model, n.sites);
     r->n_sites = (size_t)n.sites;
+    r->tendon_infos = tendons_of(wire, model, n.tendons);
+    r->n_tendon_infos = (size_t)n.tendons;
     r->sensors = sensors_of(wire, model, n.sensors);
     r->n_sensors = (size_t)n.sensors;
     r->meshes = meshes_of(wire, model, digests, n.meshes, fields);

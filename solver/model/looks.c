@@ -92,6 +92,26 @@ tb_status tb_model_site_info(const tb_model *model, int32_t index, tb_site_info 
     return TB_OK;
 }
 
+int32_t tb_model_tendon_waypoints(const tb_model *model, int32_t tendon, tb_tendon_waypoint *places,
+                                  int32_t capacity)
+{
+    if (tendon < 0 || tendon >= model->number_of_tendons) return 0;
+    const tb_model_tendon *t = &model->tendons[tendon];
+    int32_t count = 0;
+    for (int32_t i = t->first_point; i < t->first_point + t->number_of_points; i++) {
+        const tb_model_tendon_point *point = &model->tendon_points[i];
+        const bool pulley = point->kind == TB_TENDON_PULLEY;
+        if (!pulley && point->kind != TB_TENDON_SITE) continue;
+        if (places != NULL && count < capacity) {
+            tb_tendon_waypoint *place = &places[count];
+            *place = (tb_tendon_waypoint){.body = pulley ? -1 : point->body};
+            if (!pulley) memcpy(place->position, point->position, sizeof place->position);
+        }
+        count++;
+    }
+    return count;
+}
+
 tb_status tb_model_actuator_info(const tb_model *model, int32_t index, tb_actuator_info *info)
 {
     memset(info, 0, sizeof *info);

@@ -21,16 +21,18 @@ from dashboard_shows_the_daemon import check_axe, take_pictures
 
 import tribo
 
-#: A box of 1 kg at rest on a floor, and a motor that a slider may drive.
+#: A box of 1 kg at rest on a floor, a motor that a slider may drive, and a cord without force.
 SCENE = b"""<mujoco model="box"><worldbody>
   <geom name="floor" type="plane" size="2 2 0.1" friction="0.5"/>
   <body name="box" pos="0 0 0.1"><freejoint/>
     <geom name="box" type="box" size="0.1 0.1 0.1" mass="1" friction="0.5" rgba="0.8 0.5 0.3 1"/>
   </body>
+  <site name="peg" pos="0.6 0 0.8"/>
   <body name="wheel" pos="0.6 0 0.3"><joint name="axle" type="hinge" axis="0 1 0"/>
-    <geom name="wheel" type="cylinder" size="0.12 0.03" mass="1"/>
+    <geom name="wheel" type="cylinder" size="0.12 0.03" mass="1"/><site name="rim" pos="0 0 0.1"/>
   </body>
 </worldbody>
+<tendon><spatial name="cord"><site site="peg"/><site site="rim"/></spatial></tendon>
 <actuator><motor name="drive" joint="axle" ctrlrange="-1 1"/></actuator></mujoco>"""
 
 #: A cube that rests on a floor by the volume law.
@@ -77,7 +79,7 @@ LINES = """(colour => {
       found.push([0, 1, 2].map(k => position.array[3 * i + 3 + k] - position.array[3 * i + k]));
   return found;
 })"""
-TRIANGLE, SHARE, BOX = "#2f7fd0", "#e0782a", "#8c8a84"
+TRIANGLE, SHARE, BOX, TENDON = "#2f7fd0", "#e0782a", "#8c8a84", "#b5533c"
 
 
 def check_arrows(report: Report, browser: Browser, session: tribo.Session) -> None:
@@ -89,6 +91,14 @@ def check_arrows(report: Report, browser: Browser, session: tribo.Session) -> No
     report.check(abs(total[2] - WEIGHT) < 1e-3, f"arrows of the box at rest: {total} N")
     report.check(math.hypot(total[0], total[1]) < 1e-3, f"and straight up: {total} N")
     report.equal(browser.run(COLOURS), [STICK] * 4, "colours at rest")
+
+
+def check_tendons(report: Report, browser: Browser) -> None:
+    """The cord is a line from the peg to the rim of the wheel, which stands still yet."""
+    browser.wait(f"{LINES}('{TENDON}').length > 0")
+    lines = browser.run(f"{LINES}('{TENDON}')")
+    report.equal(len(lines), 1, "lines of tendons")
+    report.check(math.dist(lines[0], (0, 0, -0.4)) < 1e-6, f"from peg to rim: {lines[0]} m")
 
 
 #: Shares of the picture's pixels that a difference of 12 of 255 is seen in: between one mesh of all
@@ -309,6 +319,7 @@ def run(report: Report, folder: Path) -> None:
         browser.open(f"http://{daemon.http}/#/live/{session.id}")
         with report.case("arrows"):
             check_arrows(report, browser, session)
+            check_tendons(report, browser)
         with report.case("drawing"):
             check_drawing(report, browser)
         with report.case("sliding"):

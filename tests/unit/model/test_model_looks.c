@@ -187,6 +187,34 @@ START_TEST(joints_sites_and_actuators_say_where_they_are)
 }
 END_TEST
 
+START_TEST(tendons_say_what_they_are_threaded_through)
+{
+    tb_model *model = load(
+        "<mujoco><worldbody><site name='w' pos='1 0 0'/><body name='p'><joint name='j'/>"
+        "<geom name='g' type='sphere' size='.1'/><site name='s' pos='0 2 0'/></body></worldbody>"
+        "<tendon><fixed name='f'><joint joint='j' coef='2'/></fixed><spatial name='t'>"
+        "<site site='w'/><geom geom='g'/><site site='s'/><pulley divisor='2'/><site site='s'/>"
+        "<site site='w'/></spatial></tendon></mujoco>",
+        false);
+    static const int32_t BODIES[] = {0, 1, -1, 1, 0};
+    tb_tendon_waypoint places[5] = {
+        {.body = 7}, {.body = 7}, {.body = 7}, {.body = 7}, {.body = 7}};
+    ck_assert_int_eq(tb_model_tendon_waypoints(model, 1, NULL, 0), 5);
+    ck_assert_int_eq(tb_model_tendon_waypoints(model, 1, places, 2), 5);
+    ck_assert_int_eq(places[2].body, 7);
+    ck_assert_int_eq(tb_model_tendon_waypoints(model, 1, places, 5), 5);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(places[i].body, BODIES[i]);
+        TEST_NEAR(places[i].position[0], BODIES[i] == 0, 0);
+        TEST_NEAR(places[i].position[1], 2 * (BODIES[i] == 1), 0);
+    }
+    ck_assert_int_eq(tb_model_tendon_waypoints(model, 0, places, 5), 0);
+    ck_assert_int_eq(tb_model_tendon_waypoints(model, 2, places, 5), 0);
+    ck_assert_int_eq(tb_model_tendon_waypoints(model, -1, places, 5), 0);
+    tb_model_destroy(model);
+}
+END_TEST
+
 START_TEST(bytes_keep_colours_and_are_checked)
 {
     tb_model *model = load(COLOURED, true), *again = NULL;
@@ -253,4 +281,5 @@ END_TEST
 TEST_MAIN(shapes_have_the_colours_of_their_file, visuals_are_kept_on_request_and_weigh_nothing,
           meshes_come_as_triangles_and_as_the_hull_that_collides,
           height_fields_come_as_they_were_given, joints_sites_and_actuators_say_where_they_are,
-          bytes_keep_colours_and_are_checked, a_urdf_gives_colours_and_on_request_visuals)
+          tendons_say_what_they_are_threaded_through, bytes_keep_colours_and_are_checked,
+          a_urdf_gives_colours_and_on_request_visuals)

@@ -10,6 +10,7 @@ export interface Options {
   torques: boolean;
   triangles: boolean;
   joints: boolean;
+  tendons: boolean;
   inertia: boolean;
   wireframe: boolean;
   transparent: boolean;
@@ -37,6 +38,7 @@ export const TOGGLES: readonly (readonly [Toggle, string])[] = [
   ["torques", "net force and torque"],
   ["triangles", "contributions of triangles"],
   ["joints", "joint axes"],
+  ["tendons", "tendons"],
   ["inertia", "inertia"],
   ["wireframe", "wireframe"],
   ["transparent", "transparent"],
@@ -54,6 +56,7 @@ const DEFAULTS: Options = {
   torques: false,
   triangles: false,
   joints: false,
+  tendons: true,
   inertia: false,
   wireframe: false,
   transparent: false,

@@ -1,4 +1,4 @@
-// Lines over the bodies of the first shown world: bounding boxes, joint axes, inertia, centroids,
+// Lines over the bodies of the first shown world: bounding boxes, joint axes, tendons, inertia, centroids,
 // frames, contributions of triangles to forces, and the net force and torque of a body's contacts about its centre of mass (the debug
 // views of Göteman and Roxling 6.7).
 import {
@@ -22,6 +22,7 @@ import type { Assets } from "./geometry";
 export interface OverlayOptions {
   boxes: boolean;
   joints: boolean;
+  tendons: boolean;
   inertia: boolean;
   centroids: boolean;
   torques: boolean;
@@ -33,6 +34,7 @@ export interface OverlayOptions {
 
 const BOX = new Color("#8c8a84");
 const JOINT = new Color("#d99a00");
+const TENDON = new Color("#b5533c");
 const INERTIA = new Color("#3a9aa8");
 const CENTROID = new Color("#d8413a");
 const TORQUE = new Color("#c2459a");
@@ -98,6 +100,8 @@ export class Overlays extends Group {
   private used = 0;
   private readonly boxes: (Bounds | undefined)[];
   private readonly locals: Matrix4[];
+  /** Of all tendons. */
+  private readonly places: number;
 
   constructor(
     private readonly scene: GetSceneResponse,
@@ -108,6 +112,7 @@ export class Overlays extends Group {
     this.name = "overlays";
     this.boxes = scene.shapeInfos.map((shape) => boundsOf(shape, assets));
     this.locals = scene.shapeInfos.map(localOf);
+    this.places = scene.tendonInfos.reduce((sum, tendon) => sum + tendon.bodies.length, 0);
     this.lines = this.make();
   }
 
@@ -225,11 +230,30 @@ export class Overlays extends Group {
     }
   }
 
+  /** Straight lines between the places that tendons are threaded through. */
+  private tendons(frame: Frame, offset: readonly [number, number]): void {
+    for (const { bodies, positions } of this.scene.tendonInfos) {
+      let last: Vector3 | undefined;
+      bodies.forEach((body, i) => {
+        if (body < 0) {
+          last = undefined;
+          return;
+        }
+        poseMatrix(frame, 0, body, this.scene.bodies.length, offset, pose);
+        const place = new Vector3(positions[3 * i], positions[3 * i + 1], positions[3 * i + 2]);
+        place.applyMatrix4(pose);
+        if (last) this.line(last, place, TENDON);
+        last = place;
+      });
+    }
+  }
+
   show(frame: Frame, offsets: Offsets, options: OverlayOptions): void {
     const offset = offsets[0] ?? [0, 0];
     const evaluation = evaluationAt(frame, options.evaluation);
     const needed =
       40 * (this.scene.shapeInfos.length + this.scene.bodies.length + this.scene.joints.length) +
+      2 * this.places +
       (evaluation ? 4 * evaluation.boxes.length + 8 * evaluation.contacts.count + evaluation.triangles.length : 0);
     if (needed > this.capacity) {
       this.remove(this.lines);
@@ -247,6 +271,7 @@ export class Overlays extends Group {
       poseMatrix(frame, 0, shape.body, this.scene.bodies.length, offset, pose);
       this.box(box, pose.multiply(place), BOX);
     });
+    if (options.tendons) this.tendons(frame, offset);
     for (const joint of this.scene.joints) {
       if (!options.joints || joint.axis.length < 3) continue;
       poseMatrix(frame, 0, joint.body, this.scene.bodies.length, offset, pose);
