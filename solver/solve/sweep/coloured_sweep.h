@@ -148,7 +148,9 @@ TB_LANE void tb_colour_move(const tb_coloured *s, bool round, bool rolls,
         double measure = 0;
         for (int32_t slice = slot; slice < slices; slice += TB_GRID_SLOTS)
             TB_SLICE_EACH(k, slice, count)
-        measure += tb_unit_move(s, round, rolls, way, from + k);
+            {
+                measure += tb_unit_move(s, round, rolls, way, from + k);
+            }
         measure = tb_slice_sum(measure);
         if (tb_slice_lane() == 0) partial[slot] += measure;
     }
