@@ -147,6 +147,21 @@ TB_STATIC void solve_nothing(const tb_problem *problem, tb_solution *solution)
     tb_team_sync();
 }
 
+#ifndef TB_DEVICE
+/* Rows that ask for less than this share of the fastest dof's velocity, all together, ask for the rounding of velocities,
+ * which may contradict itself: nets in free flight. Their residual is over this share. */
+#define SMALLEST_SHARE 1e-8
+
+TB_STATIC double constant_squared(const tb_world *w, const tb_problem *problem)
+{
+    double fastest = 0;
+    for (int32_t i = 0; i < w->model->number_of_dofs; i++)
+        fastest = fmax(fastest, fabs((double)w->u_free[i]));
+    const double least = SMALLEST_SHARE * fastest;
+    return fmax(tb_problem_c_squared(problem), problem->number_of_rows * least * least);
+}
+#endif
+
 TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
                           tb_error *error)
 {
@@ -175,7 +190,11 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
         warm.factor = w->factor;
     }
     tb_problem known = *problem; /* terms that every residual needs */
+#ifdef TB_DEVICE
     known.c_squared = tb_problem_c_squared(problem);
+#else
+    known.c_squared = constant_squared(w, problem);
+#endif
     const tb_status status =
         tb_world_run_solver(w, &w->options->solve, &known, &warm, solution, error);
     if (TB_LEADER) {
