@@ -12,9 +12,8 @@ extern "C" {
 
 typedef struct tb_scene tb_scene;
 
-/* Identifies a body, joint, shape or other element of a scene. A handle carries its kind and its
- * scene's stamp, so that functions refuse handles of another scene or kind. A zeroed handle
- * means "none"; as a body it means the world. */
+/* Identifies a body, joint, shape or other element of a scene. A handle carries its kind and its scene's stamp, so
+ * that functions refuse handles of another scene or kind. A zeroed handle means "none"; as a body it means the world. */
 typedef struct tb_handle {
     uint32_t index; /* 1-based; 0: none */
     uint16_t kind;  /* tb_handle_kind */
@@ -77,15 +76,13 @@ typedef struct tb_body_def {
     tb_handle parent;      /* zeroed: the world */
     double position[3];    /* m, of the body frame in the parent's frame, all joints at reference */
     double orientation[4]; /* body to parent */
-    bool kinematic;        /* moves by prescribed poses and velocities; child of the world, no
-                              joints */
-    bool has_inertia;      /* the next four fields are used */
-    double mass;           /* kg, > 0 for a moving body */
-    double com[3];         /* m, centre of mass in the body frame */
+    bool kinematic;   /* moves by prescribed poses and velocities; child of the world, no joints */
+    bool has_inertia; /* the next four fields are used */
+    double mass;      /* kg, > 0 for a moving body */
+    double com[3];    /* m, centre of mass in the body frame */
     double inertia_frame[4]; /* orientation of the inertia's axes in the body frame */
     double inertia[6];       /* kg m^2 about the centre of mass: xx, yy, zz, xy, xz, yz */
-    /* fraction of the body's weight that an upward force at its centre of mass cancels; 1: the
-     * body floats */
+    /* fraction of the body's weight that an upward force at its centre of mass cancels; 1: the body floats */
     double gravity_compensation;
     tb_sleep sleep; /* of its tree, where the scene has a sleep_tolerance */
 } tb_body_def;
@@ -144,9 +141,8 @@ typedef enum tb_shape_type {
     TB_SHAPE_HEIGHT_FIELD
 } tb_shape_type;
 
-/* Friction of a contact. The value is the number of rows, the wire's `ContactLaw`, and the order of
- * kinds: at equal priority, the larger kind of the two shapes applies. `tb_contact_law` makes the
- * solver's `tb_law` of it. */
+/* Friction of a contact. The value is the number of rows, the wire's `ContactLaw`, and the order of kinds: at equal
+ * priority, the larger kind of the two shapes applies. `tb_contact_law` makes the solver's `tb_law` of it. */
 typedef enum tb_contact_kind {
     TB_CONTACT_FRICTIONLESS = 1,
     TB_CONTACT_COULOMB = 3, /* normal and two tangents */
@@ -161,17 +157,14 @@ typedef struct tb_surface {
     /* Newton's e of both tangents, 0 to 1 (Nützi's eps_T, 4.28): an impact in which friction holds turns
      * the tangential velocity round; the larger of two shapes applies */
     double tangential_restitution;
-    /* m; the spin torque is at most 2/3 mu spin_radius lambda_n;
-     * the larger torque of two shapes applies */
+    /* m; the spin torque is at most 2/3 mu spin_radius lambda_n; the larger torque of two shapes applies */
     double spin_radius;
     double rolling_length; /* m; the rolling torque is at most rolling_length lambda_n */
-    /* N, >= 0: each contact pulls its shapes together with this force, so that it opens only where
-     * they are pulled apart by more, and friction is bounded by mu times the compressive impulse
-     * that remains. The adhesions of two shapes of equal priority add. Reported normal impulses
-     * include the pull. */
+    /* N, >= 0: each contact pulls its shapes together with this force, so that it opens only where they are pulled
+     * apart by more, and friction is bounded by mu times the compressive impulse that remains. The adhesions of two
+     * shapes of equal priority add. Reported normal impulses include the pull. */
     double adhesion;
-    /* m, >= 0: widest gap at which adhesion acts; the ranges of two shapes add. 0: contacts that
-     * touch */
+    /* m, >= 0: widest gap at which adhesion acts; the ranges of two shapes add. 0: contacts that touch */
     double adhesion_range;
 } tb_surface;
 
@@ -209,9 +202,8 @@ typedef struct tb_shape_def {
     /* the shape of higher priority gives the whole surface of a contact; at equal priority, the
      * larger value of each number applies */
     int32_t priority;
-    /* The medium acts on the shape as on an ellipsoid, and no longer on its body as on a box with
-     * the body's inertia. Coefficients: blunt drag, slender drag, angular drag, Kutta lift, Magnus
-     * lift. */
+    /* The medium acts on the shape as on an ellipsoid, and no longer on its body as on a box with the body's inertia.
+     * Coefficients: blunt drag, slender drag, angular drag, Kutta lift, Magnus lift. */
     bool fluid_ellipsoid;
     double fluid_coefficients[5];
     /* How the material of the surface moves past the shape, as a belt or a turntable does: linear
@@ -240,7 +232,7 @@ typedef struct tb_mesh_def {
     const double *vertices; /* number_of_vertices x 3, m; copied */
     int32_t number_of_vertices;
     const int32_t
-        *triangles; /* number_of_triangles x 3, counter-clockwise outside; copied; may be NULL */
+        *triangles; /* number_of_triangles x 3, counter-clockwise outside; copied; or NULL */
     int32_t number_of_triangles;
     tb_mesh_inertia inertia;
     /* Largest number of hull vertices, >= 4; 0: no limit. With a limit, a closed convex mesh collides as
@@ -251,8 +243,7 @@ typedef struct tb_mesh_def {
 /* A grid of heights; the shape is everything below the surface down to -base. */
 typedef struct tb_height_field_def {
     const char *name;
-    const double
-        *heights; /* rows x columns, m, >= 0; row index runs along +Y, column along +X; copied */
+    const double *heights; /* rows x columns, m, >= 0; rows go along +Y, columns along +X; copied */
     int32_t rows, columns; /* >= 2 */
     double half_x, half_y; /* m */
     double base;           /* m, >= 0, thickness below height 0 */
@@ -267,15 +258,13 @@ typedef struct tb_site_def {
 
 typedef enum tb_tendon_point_kind {
     TB_TENDON_SITE,     /* the tendon is threaded through a point of a body */
-    TB_TENDON_SPHERE,   /* between two sites: the tendon wraps around the sphere where it
-                           obstructs the straight path */
+    TB_TENDON_SPHERE,   /* between two sites: the tendon wraps around it where it is in the way */
     TB_TENDON_CYLINDER, /* the same, an infinite cylinder along z of its frame */
     TB_TENDON_PULLEY    /* a new branch begins; the tendon adds its length times 1 / divisor */
 } tb_tendon_point_kind;
 
-/* One element of a spatial tendon's path. A side point makes the tendon pass a sphere or
- * cylinder on that side; a side point closer to the position than the radius makes the tendon
- * run inside. */
+/* One element of a spatial tendon's path. A side point makes the tendon pass a sphere or cylinder on that side; a side
+ * point closer to the position than the radius makes the tendon run inside. */
 typedef struct tb_tendon_point {
     tb_tendon_point_kind kind;
     tb_handle body;     /* zeroed: the world; ignored for a PULLEY */
@@ -302,13 +291,11 @@ typedef struct tb_tendon_def {
     double lower, upper;
     double stiffness, damping, dry_friction;
     double spring_lower, spring_upper; /* no spring force between the two */
-    double armature;                   /* kg, or kg m^2 where the length is in rad: inertia that
-                                          moves with the tendon */
+    double armature; /* inertia that moves with the tendon, kg, or kg m^2 of rad */
     /* The spring's force is -x (stiffness + p0 x + p1 x^2) at a stretch x, the damper's
      * -v (damping + p0 |v| + p1 v^2). */
     double stiffness_polynomial[2], damping_polynomial[2];
-    /* N: bounds on the sum of the forces (before the gear) of the tendon's actuators, which are
-     * scaled to meet them */
+    /* N: bounds on the sum of the forces (before the gear) of the tendon's actuators, which are scaled to meet them */
     bool actuator_force_limited;
     double actuator_force_lower, actuator_force_upper;
 } tb_tendon_def;
@@ -354,17 +341,15 @@ typedef struct tb_muscle {
     double lengthening;       /* active force when lengthened fast, of the peak force */
 } tb_muscle;
 
-/* force = (gain . (1, length, velocity)) * x + bias . (1, length, velocity), clamped to the force
- * limits, with x the clamped control or activation; the joint receives gear times that force.
- * length and velocity are gear times the joint's or the tendon's length and velocity. The
- * stepper integrates every term that is affine in velocity or length implicitly, under the force
- * limits. */
+/* force = (gain . (1, length, velocity)) * x + bias . (1, length, velocity), clamped to the force limits, with x the
+ * clamped control or activation; the joint receives gear times that force. length and velocity are gear times the
+ * joint's or the tendon's length and velocity. The stepper integrates every term that is affine in velocity or length
+ * implicitly, under the force limits. */
 typedef struct tb_actuator_def {
     const char *name;
-    /* Joint, tendon, site or body. On a site, the force acts along and about the axes of the
-     * site's frame. With a reference site, the reference's axes are used, and the pose of the
-     * target is measured from the reference. On a body, the force pulls the body towards the
-     * shapes that touch it, in equal shares over its contacts (adhesion). */
+    /* Joint, tendon, site or body. On a site, the force acts along and about the axes of the site's frame. With a
+     * reference site, the reference's axes are used, and the pose of the target is measured from the reference. On a
+     * body, the force pulls the body towards the shapes that touch it, in equal shares over its contacts (adhesion). */
     tb_handle target;
     tb_handle reference; /* site, or none */
     /* m, > 0: a slider-crank. The target is the pin between crank and rod, the reference the pin
@@ -397,13 +382,11 @@ typedef struct tb_actuator_def {
      * additional input: its clamped control times gain[0] is added to that actuator's force. All
      * fields except the control limits are ignored. */
     bool is_input;
-    /* Integral action: integral_gain times z is added to the force, dz/dt = x - length with
-     * |z| <= integral_limit (0: no limit). z is an activation; `early` uses its value at the end of
-     * the step. */
+    /* Integral action: integral_gain times z is added to the force, dz/dt = x - length with |z| <= integral_limit (0:
+     * no limit). z is an activation; `early` uses its value at the end of the step. */
     double integral_gain, integral_limit;
-    /* 1/s: x follows the control at this rate at most (0: at once). The followed value is an
-     * activation, before that of the integral. With slew_from_control the first step of a world at
-     * time 0 takes the control itself. */
+    /* 1/s: x follows the control at this rate at most (0: at once). The followed value is an activation, before that
+     * of the integral. With slew_from_control the first step of a world at time 0 takes the control itself. */
     double slew_rate;
     bool slew_from_control;
     /* Orientation servo on a ball joint: three actuators in a row, whose gears are the joint's axes
@@ -411,9 +394,8 @@ typedef struct tb_actuator_def {
      * quaternion a fourth actuator follows, an input of gain 0). x - length is the component of the
      * rotation vector from the present to the wanted orientation, in the child's axes. */
     tb_orientation_input orientation;
-    /* The control acts delay (s) after it was set. The state keeps `samples` past controls, two
-     * activations each, after all other activations of the model. A time before the first sample
-     * uses the first one. */
+    /* The control acts delay (s) after it was set. The state keeps `samples` past controls, two activations each,
+     * after all other activations of the model. A time before the first sample uses the first one. */
     double delay;
     int32_t samples;
     tb_interpolation interpolation;
@@ -456,6 +438,27 @@ typedef struct tb_element_def {
     tb_handle balls[3];
     int32_t group; /* > 0: elements of one group do not touch each other */
 } tb_element_def;
+
+typedef enum tb_elastic_kind {
+    TB_ELASTIC_TRIANGLE,    /* 3 sites: a membrane in plane stress */
+    TB_ELASTIC_TETRAHEDRON, /* 4 sites */
+    TB_ELASTIC_HINGE        /* 4 sites: an edge, then the apex of each of the two triangles on it */
+} tb_elastic_kind;
+
+/* A massless elastic thing between sites, at rest in the described pose. The energy of a triangle or tetrahedron is
+ * that of St. Venant and Kirchhoff, volume (lambda/2 tr(G)^2 + mu G:G), G Green's strain. A hinge resists bending: its
+ * energy is k s^2 / 2, s = 2 sin((theta - theta0) / 2), theta the angle of its triangles' normals, k = D L^2 / (A + B),
+ * D = young thickness^3 / (12 (1 - poisson^2)), L the edge's length, A and B the areas at rest. Damping: the forces are
+ * those of G + damping dG/dt and s + damping ds/dt. Compiling gives INVALID_ARGUMENT for corners in a line or, of a
+ * tetrahedron, in a plane. A card refuses models with elastics. */
+typedef struct tb_elastic_def {
+    tb_elastic_kind kind;
+    tb_handle sites[4];
+    double young;     /* Pa, > 0 */
+    double poisson;   /* >= 0, < 1/2 */
+    double thickness; /* m, > 0; not of a tetrahedron */
+    double damping;   /* s */
+} tb_elastic_def;
 
 /* A stored state: q, u, controls as in the compiled model; sizes are checked when compiled. */
 typedef struct tb_keyframe_def {
@@ -571,6 +574,7 @@ tb_status tb_scene_add_actuator(tb_scene *, const tb_actuator_def *, tb_handle *
 tb_status tb_scene_add_equality(tb_scene *, const tb_equality_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_pair(tb_scene *, const tb_pair_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_element(tb_scene *, const tb_element_def *, tb_error *);
+tb_status tb_scene_add_elastic(tb_scene *, const tb_elastic_def *, tb_error *);
 tb_status tb_scene_add_exclude(tb_scene *, tb_handle body_a, tb_handle body_b, tb_error *);
 tb_status tb_scene_add_keyframe(tb_scene *, const tb_keyframe_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_sensor(tb_scene *, const tb_sensor_def *, tb_handle *, tb_error *);
@@ -599,17 +603,15 @@ enum { TB_SCENE_LIMIT = 4000000 };
 
 /* Source of the files that a scene refers to. */
 typedef struct tb_file_source {
-    /* Reads a whole file; `path` is the path in the referring file, joined to that file's folder
-     * and normalised. `*bytes` is malloc'ed; the library takes and frees it. NOT_FOUND if the
-     * file does not exist. */
+    /* Reads a whole file; `path` is the path in the referring file, joined to that file's folder and normalised.
+     * `*bytes` is malloc'ed; the library takes and frees it. NOT_FOUND if the file does not exist. */
     tb_status (*read)(void *context, const char *path, unsigned char **bytes, size_t *size,
                       tb_error *error);
     void *context;
 } tb_file_source;
 
-/* Treatment of pairs of shapes that may collide and overlap by more than the contact slop (1e-6 m)
- * in the first pose. The model has a warning for each of them under every policy, the deepest
- * first. */
+/* Treatment of pairs of shapes that may collide and overlap by more than the contact slop (1e-6 m) in the first pose.
+ * The model has a warning for each of them under every policy, the deepest first. */
 typedef enum tb_overlap_policy {
     /* The shapes collide; the stepper pushes them apart from the first step on. This is the
      * default, because a contact silently left out lets a finger pass through the palm. */
@@ -669,9 +671,8 @@ typedef struct tb_named_scene {
 /* Describes the scene of an index, from 0. Past the last scene it returns false and a zeroed
  * description. */
 bool tb_named_scene_describe(int32_t index, tb_named_scene *scene);
-/* Writes a named scene as MJCF, the same bytes every time, without references to other files.
- * The caller frees *text (size bytes and a zero) by tb_bytes_destroy. NOT_FOUND names an unknown
- * scene. */
+/* Writes a named scene as MJCF, the same bytes every time, without references to other files. The caller frees *text
+ * (size bytes and a zero) by tb_bytes_destroy. NOT_FOUND names an unknown scene. */
 tb_status tb_named_scene_mjcf(const char *name, unsigned char **text, size_t *size,
                               tb_error *error);
 

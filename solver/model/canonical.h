@@ -28,6 +28,22 @@ typedef struct tb_canonical {
     tb_arena *arena; /* reading: texts and arrays, until the scene has copied them */
 } tb_canonical;
 
+/* Tags of extras. */
+enum {
+    EXTRA_LOOKS = 1,
+    EXTRA_SENSORS = 2,
+    EXTRA_TANGENTIAL_RESTITUTION = 3,
+    EXTRA_VOLUME_CONSTANTS = 4,
+    EXTRA_SOFT = 5,
+    EXTRA_SLEEP = 6,
+    EXTRA_ELEMENTS = 7,
+    EXTRA_ELASTICS = 8
+};
+
+/* Marks an end of an exclude as a shape; an end without it is a body. Models without excluded
+ * shapes keep the bytes of the first version. */
+#define SHAPE_EXCLUDE 0x80000000u
+
 void tb_canonical_fail(tb_canonical *io, const char *what);
 void tb_canonical_u32(tb_canonical *io, uint32_t *x);
 void tb_canonical_bool(tb_canonical *io, bool *x);
@@ -55,6 +71,7 @@ void tb_canonical_checksum(const unsigned char *bytes, size_t size,
                            unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE]);
 /* balls: places in the bytes, from 1. */
 void tb_canonical_element(tb_canonical *io, tb_element_def *x, uint32_t balls[3]);
+void tb_canonical_elastic(tb_canonical *io, tb_elastic_def *x); /* without its sites */
 void tb_canonical_site(tb_canonical *io, tb_site_def *x);
 void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x);
 void tb_canonical_tendon_point(tb_canonical *io, tb_tendon_point *x);

@@ -322,7 +322,18 @@ void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
     io_doubles(io, x->surface_velocity, 6);
 }
 
-/* Colour and material of a shape: an extra. */
+void tb_canonical_elastic(tb_canonical *io, tb_elastic_def *x)
+{
+    uint32_t kind = (uint32_t)x->kind;
+    tb_canonical_u32(io, &kind);
+    if (kind > TB_ELASTIC_HINGE) tb_canonical_fail(io, "an elastic is of an unknown kind");
+    io_double(io, &x->young);
+    io_double(io, &x->poisson);
+    io_double(io, &x->thickness);
+    io_double(io, &x->damping);
+    x->kind = (tb_elastic_kind)kind;
+}
+
 void tb_canonical_element(tb_canonical *io, tb_element_def *x, uint32_t balls[3])
 {
     uint32_t corners = (uint32_t)x->corners;
@@ -338,6 +349,7 @@ void tb_canonical_element(tb_canonical *io, tb_element_def *x, uint32_t balls[3]
     x->group = (int32_t)group;
 }
 
+/* Colour and material of a shape: an extra. */
 void tb_canonical_look(tb_canonical *io, tb_shape_def *x)
 {
     tb_canonical_bool(io, &x->has_colour);

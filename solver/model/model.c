@@ -45,7 +45,7 @@ bool tb_model_has_meshes(const tb_model *model)
 {
     /* only assets of shapes that can collide are compiled */
     return model->number_of_meshes > 0 || model->number_of_height_fields > 0 ||
-           model->number_of_elements > 0;
+           model->number_of_elements > 0 || model->number_of_elastics > 0;
 }
 
 const char *tb_model_name(const tb_model *model)

@@ -288,6 +288,31 @@ typedef struct tb_model_element {
     int32_t group; /* > 0: does not touch others of its group */
 } tb_model_element;
 
+/* An elastic thing (tb_elastic_def) with the energy 1/2 sum of stiffness[k] s_k^2. Of a triangle or tetrahedron the s_k
+ * are Green's strain, times a length, in an orthonormal basis of symmetric matrices,
+ *
+ *     s_k = sum over the edges e of strain[k][e] (l_e^2 - L_e^2),   m,
+ *
+ * edges as in tb_elastic_edge. A hinge has one, 2 sin((theta - angle) / 2). */
+typedef struct tb_model_elastic {
+    tb_elastic_kind kind;
+    int32_t corners, modes; /* 3 and 3, 4 and 6, of a hinge 4 and 1 */
+    int32_t bodies[4];
+    double points[4][3]; /* m, body frame */
+    double angle;        /* rad, of a hinge at rest */
+    double squares[6];   /* L_e^2, m^2 */
+    double strain[6][6]; /* 1/m */
+    double stiffness[6]; /* N/m; of a hinge N m */
+    double damping;      /* s */
+} tb_model_elastic;
+
+/* Corners of an edge: (0 1) (0 2) (1 2) (0 3) (1 3) (2 3). */
+TB_FN void tb_elastic_edge(int32_t edge, int32_t ends[2])
+{
+    ends[1] = edge < 1 ? 1 : edge < 3 ? 2 : 3;
+    ends[0] = edge - ends[1] * (ends[1] - 1) / 2;
+}
+
 typedef struct tb_model_exclude {
     int32_t a, b; /* bodies, or shapes; a < b */
 } tb_model_exclude;
@@ -363,7 +388,7 @@ struct tb_model {
         number_of_height_field_assets, number_of_colliding_shapes, number_of_jointed_trees,
         number_of_dry_dofs, number_of_moments, number_of_fluids, number_of_limited_joints,
         number_of_levels, number_of_chain_dofs, longest_chain, number_of_sensors,
-        number_of_sensor_numbers, number_of_elements;
+        number_of_sensor_numbers, number_of_elements, number_of_elastics;
     int32_t number_of_past_velocities; /* dofs if a sensor needs accelerations, else 0 */
     int32_t number_of_sleep_numbers;   /* in a state; 0: nothing ever sleeps */
     int32_t number_of_first_trees;
@@ -399,6 +424,7 @@ struct tb_model {
     const tb_model_equality *equalities;
     const tb_model_pair *pairs;
     const tb_model_element *elements;
+    const tb_model_elastic *elastics;
     const tb_model_exclude *excludes;
     const tb_model_exclude *shape_excludes; /* shapes that never collide, regardless of pairs and
                                                masks */
@@ -406,7 +432,7 @@ struct tb_model {
     const tb_model_sensor *sensors;
     const int32_t *kinematic_bodies; /* body indices */
     /* of models with sleep: the first tree on which each tendon, then each actuator, then each
-     * equality acts, -1: none */
+     * equality, then each elastic acts, -1: none */
     const int32_t *first_trees;
     const double *q_reference; /* number_of_coordinates: the described pose */
     const char *const *warnings;

@@ -60,6 +60,7 @@ struct tb_scene {
     tb_equality_def *equalities;
     tb_pair_def *pairs;
     tb_element_def *elements;
+    tb_elastic_def *elastics;
     scene_exclude *excludes;
     tb_keyframe_def *keyframes;
     tb_sensor_def *sensors;
@@ -70,11 +71,12 @@ struct tb_scene {
     int32_t number_of_bodies, number_of_inertias, number_of_joints, number_of_shapes,
         number_of_meshes, number_of_height_fields, number_of_sites, number_of_tendons,
         number_of_actuators, number_of_equalities, number_of_pairs, number_of_excludes,
-        number_of_keyframes, number_of_sensors, number_of_warnings, number_of_elements;
+        number_of_keyframes, number_of_sensors, number_of_warnings, number_of_elements,
+        number_of_elastics;
     int32_t body_capacity, inertia_capacity, joint_capacity, shape_capacity, mesh_capacity,
         height_field_capacity, site_capacity, tendon_capacity, actuator_capacity, equality_capacity,
         pair_capacity, exclude_capacity, keyframe_capacity, sensor_capacity, warning_capacity,
-        element_capacity;
+        element_capacity, elastic_capacity;
 };
 
 /* Scene index of a valid handle; -1 for a zeroed one. */
@@ -232,6 +234,7 @@ tb_status tb_compile_parts(tb_compiler *compiler); /* tendons, actuators, equali
 tb_status tb_compile_tendons(tb_compiler *compiler);   /* called by tb_compile_parts; after the
                                                           tree */
 tb_status tb_compile_actuators(tb_compiler *compiler); /* after joints, sites and tendons */
+tb_status tb_compile_elastics(tb_compiler *compiler);  /* called by tb_compile_parts */
 tb_status tb_compile_sensors(tb_compiler *compiler);   /* after all that sensors refer to */
 tb_status tb_compile_fluid(tb_compiler *compiler);     /* parts with fluid forces; after masses */
 tb_status

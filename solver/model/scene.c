@@ -167,6 +167,7 @@ void tb_scene_destroy(tb_scene *scene)
     free(scene->equalities);
     free(scene->pairs);
     free(scene->elements);
+    free(scene->elastics);
     free(scene->excludes);
     free(scene->keyframes);
     free(scene->sensors);
@@ -521,7 +522,7 @@ static bool is_mesh(const tb_shape_def *shape)
 
 bool tb_scene_has_meshes(const tb_scene *scene)
 {
-    bool found = scene->number_of_elements > 0;
+    bool found = scene->number_of_elements > 0 || scene->number_of_elastics > 0;
     for (int32_t i = 0; i < scene->number_of_shapes && !found; i++) {
         const tb_shape_def *shape = &scene->shapes[i];
         found = is_mesh(shape) && (shape->category != 0 || shape->mask != 0);

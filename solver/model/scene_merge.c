@@ -327,6 +327,22 @@ static tb_status add_sensors(merge *m)
     return status;
 }
 
+static tb_status add_elastics(merge *m)
+{
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < m->from->number_of_elastics && status == TB_OK; i++) {
+        tb_elastic_def def = m->from->elastics[i];
+        bool whole = true;
+        for (int k = 0; k < 4; k++) {
+            if (tb_handle_is_none(def.sites[k])) continue;
+            def.sites[k] = m->sites[scene_index(def.sites[k])];
+            whole = whole && !tb_handle_is_none(def.sites[k]);
+        }
+        if (whole) status = tb_scene_add_elastic(m->into, &def, m->error);
+    }
+    return status;
+}
+
 static tb_status add_filters(merge *m)
 {
     const tb_scene *s = m->from;
@@ -390,6 +406,7 @@ tb_status tb_scene_add_model(tb_scene *scene, const tb_model *model, const tb_me
     if (status == TB_OK) status = add_tendons(&m);
     if (status == TB_OK) status = add_actuators(&m);
     if (status == TB_OK) status = add_equalities(&m);
+    if (status == TB_OK) status = add_elastics(&m);
     if (status == TB_OK) status = add_filters(&m);
     if (status == TB_OK) status = add_sensors(&m);
     free_maps(&m);

@@ -369,6 +369,39 @@ tb_status tb_scene_add_element(tb_scene *scene, const tb_element_def *def, tb_er
     return TB_OK;
 }
 
+tb_status tb_scene_add_elastic(tb_scene *scene, const tb_elastic_def *def, tb_error *error)
+{
+    static const char *const FIELDS[] = {"sites[0]", "sites[1]", "sites[2]", "sites[3]"};
+    const int32_t index = scene->number_of_elastics;
+    const bool solid = def->kind == TB_ELASTIC_TETRAHEDRON;
+    const int corners = def->kind == TB_ELASTIC_TRIANGLE ? 3 : 4;
+    int32_t sites[4] = {-1, -1, -1, -1};
+    tb_elastic_def elastic = *def;
+    tb_check check = tb_check_begin(TB_HANDLE_SITE, NULL, index, error);
+    if ((uint32_t)def->kind > TB_ELASTIC_HINGE)
+        tb_check_fail(&check, "kind", "is %d", (int)def->kind);
+    for (int i = 0; check.status == TB_OK && i < corners; i++) {
+        tb_check_handle(&check, scene, FIELDS[i], def->sites[i], TB_HANDLE_SITE, false, &sites[i]);
+        for (int j = 0; j < i; j++)
+            if (sites[j] == sites[i]) tb_check_fail(&check, FIELDS[i], "is given twice");
+    }
+    for (int i = corners; i < 4; i++) elastic.sites[i] = (tb_handle){0};
+    if (solid) elastic.thickness = 0;
+    tb_check_positive(&check, "young", &elastic.young, 1);
+    tb_check_not_negative(&check, "poisson", &elastic.poisson, 1);
+    if (elastic.poisson >= 0.5)
+        tb_check_fail(&check, "poisson", "is %g, not below 1/2", elastic.poisson);
+    if (!solid) tb_check_positive(&check, "thickness", &elastic.thickness, 1);
+    tb_check_not_negative(&check, "damping", &elastic.damping, 1);
+    if (check.status != TB_OK) return check.status;
+    const tb_status status = tb_scene_reserve(&scene->elastics, index, &scene->elastic_capacity,
+                                              sizeof elastic, TB_HANDLE_SITE, error);
+    if (status != TB_OK) return status;
+    scene->elastics[index] = elastic;
+    scene->number_of_elastics++;
+    return TB_OK;
+}
+
 static tb_status keep_exclude(tb_scene *scene, scene_exclude exclude, tb_error *error)
 {
     const int32_t index = scene->number_of_excludes;

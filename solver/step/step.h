@@ -47,12 +47,13 @@ typedef struct tb_contact_record {
 } tb_contact_record;
 
 /* Impulses of the rows that are not contacts, by the thing they belong to; kept as one array.
- * limits: one per joint, two for each (lower, upper); tendons: two limits, friction, spring. */
+ * limits: one per joint, two for each (lower, upper); tendons: two limits, friction, spring;
+ * elastics: strains. */
 typedef struct tb_row_memory {
-    int32_t joint_limits, dof_friction, tendon_rows, actuators, equalities, total;
+    int32_t joint_limits, dof_friction, tendon_rows, actuators, elastics, equalities, total;
 } tb_row_memory;
 
-enum { TB_KINEMATIC_NUMBERS = 13, TB_TENDON_ROWS = 4, TB_EQUALITY_ROWS = 6 };
+enum { TB_KINEMATIC_NUMBERS = 13, TB_TENDON_ROWS = 4, TB_EQUALITY_ROWS = 6, TB_ELASTIC_ROWS = 6 };
 
 TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
 {
@@ -61,7 +62,8 @@ TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
     r.dof_friction = r.joint_limits + 2 * model->number_of_joints;
     r.tendon_rows = r.dof_friction + model->number_of_dofs;
     r.actuators = r.tendon_rows + TB_TENDON_ROWS * model->number_of_tendons;
-    r.equalities = r.actuators + model->number_of_actuators;
+    r.elastics = r.actuators + model->number_of_actuators;
+    r.equalities = r.elastics + TB_ELASTIC_ROWS * model->number_of_elastics;
     r.total = r.equalities + TB_EQUALITY_ROWS * model->number_of_equalities;
     return r;
 }

@@ -310,18 +310,18 @@ static tb_status step_alike(tb_stepper *stepper, tb_state *const *states, const 
                                   steps, certificates, error);
 }
 
-/* Contacts of elements are those of a processor's step in space. */
+/* Contacts of elements and elastic forces are those of a processor's step in space. */
 static tb_status check_elements(const tb_stepper *stepper, tb_state *const *states, int32_t worlds,
                                 tb_error *error)
 {
     if (stepper->backend == &tb_backend_cpu && !is_host_scheme(&stepper->options)) return TB_OK;
     for (int32_t i = 0; i < worlds; i++)
-        if (states[i]->model->number_of_elements > 0)
-            return tb_fail_field(
-                error, TB_UNSUPPORTED, "backend",
-                "elements of flexes are stepped by a processor, not by scheme %s on "
-                "backend %s",
-                scheme_name(&stepper->options), stepper->backend->name);
+        if (states[i]->model->number_of_elements > 0 || states[i]->model->number_of_elastics > 0)
+            return tb_fail_field(error, TB_UNSUPPORTED, "backend",
+                                 "%s of flexes are stepped by a processor, not by scheme %s on "
+                                 "backend %s",
+                                 states[i]->model->number_of_elements > 0 ? "elements" : "elastics",
+                                 scheme_name(&stepper->options), stepper->backend->name);
     return TB_OK;
 }
 

@@ -5,9 +5,9 @@
 
 # Sources that no step on a card needs, unless the unit includes them: files (*_file.c), sources
 # compiled once (*_once.c), the broad phase of large worlds, sleep (cards step every body), nets of
-# equalities, and solvers that cards do not have.
+# equalities, elastics, and solvers that cards do not have.
 HOST='*_file.c *_once.c collide/broad/broad.c collide/broad/brute.c contact/graph.c
-step/stages/sleep.c step/stages/equality_sparse.c qp/*.c solve/*.c'
+step/stages/sleep.c step/stages/equality_sparse.c step/stages/elastic/*.c qp/*.c solve/*.c'
 
 # Memory on a card: no formulas, and other functions than the library's by design.
 MEMORY='tb_arena_take tb_arena_take_array tb_arena_take_zeroed tb_arena_reset tb_arena_get_mark

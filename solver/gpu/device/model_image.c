@@ -159,6 +159,8 @@ static void write_image(writer *w, const tb_model *m)
     bare.sensors = NULL;
     bare.elements = NULL;
     bare.number_of_elements = 0;
+    bare.elastics = NULL;
+    bare.number_of_elastics = 0;
     bare.mesh_contents = NULL;
     bare.height_field_contents = NULL;
     bare.origin = NULL;

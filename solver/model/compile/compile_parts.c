@@ -322,6 +322,7 @@ tb_status tb_compile_parts(tb_compiler *c)
     if (status == TB_OK) status = compile_equalities(c);
     if (status == TB_OK) status = compile_pairs(c);
     if (status == TB_OK) status = compile_elements(c);
+    if (status == TB_OK) status = tb_compile_elastics(c);
     if (status == TB_OK) status = compile_excludes(c);
     if (status == TB_OK) status = compile_keyframes(c);
     if (status == TB_OK) status = tb_compile_sensors(c);

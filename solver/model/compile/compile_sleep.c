@@ -1,6 +1,6 @@
 /* Which trees may sleep, and which sleep and wake together.
  *
- * Equalities, tendons and actuators couple trees at any distance, so that their trees are one group for
+ * Equalities, tendons, actuators and elastic simplices couple trees at any distance, so that their trees are one group for
  * good; contacts couple trees for a while, and the step finds these groups itself. A tree never
  * sleeps where the input of a step is not all that pushes it: an activation moves on by itself, and
  * a loop or a tendon to a kinematic body pulls without a contact. Nothing sleeps in a scene with
@@ -83,6 +83,19 @@ static int32_t join_equality(tb_compiler *c, int32_t equality, const int32_t *te
     return first;
 }
 
+static int32_t join_elastic(tb_compiler *c, int32_t elastic)
+{
+    const tb_model_elastic *e = &c->model->elastics[elastic];
+    int32_t first = -1;
+    bool pulls = false;
+    for (int32_t i = 0; i < e->corners; i++) {
+        join(c, c->bodies[e->bodies[i]].tree, &first);
+        pulls = pulls || is_on_kinematic(c, e->bodies[i]);
+    }
+    if (pulls && first >= 0) c->trees[first].sleep = TB_SLEEP_NEVER;
+    return first;
+}
+
 /* Controls of an actuator's inputs push the actuator's tree. */
 static void share_inputs(const tb_model *m, int32_t *actuators)
 {
@@ -98,7 +111,8 @@ tb_status tb_compile_sleep(tb_compiler *c)
     const int32_t tendons = m->number_of_tendons, actuators = m->number_of_actuators;
     m->sleep_tolerance = c->scene->options.sleep_tolerance;
     if (!(m->sleep_tolerance > 0) || trees == 0 || m->has_adhesion || m->soft != NULL) return TB_OK;
-    const int32_t count = tendons + actuators + m->number_of_equalities;
+    const int32_t equalities = m->number_of_equalities;
+    const int32_t count = tendons + actuators + equalities + m->number_of_elastics;
     int32_t *first = TB_ARENA_ARRAY(&m->arena, int32_t, count + 1);
     if (first == NULL) return tb_fail_memory(c->error, (size_t)count * sizeof *first, "sleep");
     for (int32_t t = 0; t < trees; t++) {
@@ -108,8 +122,10 @@ tb_status tb_compile_sleep(tb_compiler *c)
     for (int32_t i = 0; i < tendons; i++) first[i] = join_tendon(c, i);
     for (int32_t i = 0; i < actuators; i++) first[tendons + i] = join_actuator(c, i, first);
     share_inputs(m, first + tendons);
-    for (int32_t i = 0; i < m->number_of_equalities; i++)
+    for (int32_t i = 0; i < equalities; i++)
         first[tendons + actuators + i] = join_equality(c, i, first);
+    for (int32_t i = 0; i < m->number_of_elastics; i++)
+        first[tendons + actuators + equalities + i] = join_elastic(c, i);
     for (int32_t t = 0; t < trees; t++) c->trees[t].sleep_group = root_of(c->trees, t);
     m->first_trees = first;
     m->number_of_first_trees = count;

@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "step/dynamics/free_body.h"
+#if !defined(TB_SINGLE) && !defined(TB_DEVICE)
+#include "step/stages/elastic/elastic.h"
+#endif
 #include "step/stages/stages.h"
 
 /* ---- loading ---- */
@@ -224,7 +227,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
 /* ---- smooth acceleration ---- */
 
 #if !defined(TB_SINGLE) && !defined(TB_DEVICE)
-/* Springs and dampers of tendons, which a step has as rows. */
+/* Springs and dampers of tendons, which a step has as rows, as it has elastics. */
 TB_STATIC void add_tendon_springs(tb_world *w)
 {
     const tb_model *m = w->model;
@@ -265,6 +268,7 @@ TB_EXTERN tb_status tb_world_smooth_acceleration(const tb_state *state, tb_works
     memset(w.force, 0, (size_t)m->number_of_dofs * sizeof *w.force);
     tb_passive_forces(&w);
     add_tendon_springs(&w);
+    tb_elastics_push(&w, w.force);
     add_wrenches(&w);
     tb_actuators_push(&w, true);
     tb_dynamics_bias(&w.dynamics, w.u, tb_v3_load(m->gravity), true, force);

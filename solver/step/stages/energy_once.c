@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "step/stages/elastic/elastic.h"
 #include "step/stages/stages.h"
 
 TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena)
@@ -145,7 +146,8 @@ TB_CALLED double kinetic_energy(const tb_dynamics *d, const double *u, tb_arena 
 /* of gravity and springs at q, whose poses are in d, J */
 TB_CALLED double potential_energy(const tb_dynamics *d, const double *q)
 {
-    return spring_energy(d->model, q) + gravity_energy(d) + tendon_energy(d, q);
+    return spring_energy(d->model, q) + gravity_energy(d) + tendon_energy(d, q) +
+           tb_elastics_energy(d);
 }
 
 TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
@@ -288,8 +290,8 @@ TB_CALLED double drag_product(tb_world *w, const double *a, const double *b, tb_
 
 /* Works of rows that are neither contacts nor joints. */
 typedef struct servo_works {
-    double motors, tendons; /* tendon springs with their dampers */
-    double tendon_damping;  /* the dampers' part of it */
+    double motors, springs; /* of tendons and elastics, with their dampers */
+    double damping;         /* the dampers' part of it */
 } servo_works;
 
 TB_CALLED servo_works servo_row_works(const tb_world *w, const tb_solution *solution,
@@ -298,6 +300,7 @@ TB_CALLED servo_works servo_row_works(const tb_world *w, const tb_solution *solu
     const tb_model *m = w->model;
     const tb_row_memory memory = tb_row_memory_layout(m);
     servo_works works = {0, 0, 0};
+    works.springs = tb_elastics_work(w, solution, mean, &works.damping);
     for (int32_t r = 0; r < w->contact_rows; r++) {
         const int32_t a = w->memory[r] - memory.actuators, k = w->memory[r] - memory.tendon_rows;
         if (a >= 0 && a < m->number_of_actuators) {
@@ -308,11 +311,11 @@ TB_CALLED servo_works servo_row_works(const tb_world *w, const tb_solution *solu
             const double speed = tb_transmission_velocity(&t, mean);
             const double u = (1 - w->theta) * tb_transmission_velocity(&t, w->u) +
                              w->theta * tb_transmission_velocity(&t, w->u_end);
-            works.tendons += solution->lambda[r] * speed;
+            works.springs += solution->lambda[r] * speed;
             const tb_model_tendon *tendon = &m->tendons[k / TB_TENDON_ROWS];
             const double *p = tendon->damping_polynomial;
             const double damping = tendon->damping + fabs(u) * (p[0] + p[1] * fabs(u));
-            works.tendon_damping -= w->dt * damping * u * speed;
+            works.damping -= w->dt * damping * u * speed;
         }
     }
     return works;
@@ -335,7 +338,8 @@ TB_CALLED double exchanged_energy(const tb_world *w, double kinetic)
     const tb_model *m = w->model;
     const tb_dynamics *d = &w->dynamics;
     const double gravity = tb_v3_length(tb_v3_load(m->gravity));
-    double energy = kinetic + spring_energy(m, w->q) + tendon_energy(d, w->q);
+    double energy =
+        kinetic + spring_energy(m, w->q) + tendon_energy(d, w->q) + tb_elastics_energy(d);
     for (int32_t b = 1; b < m->number_of_bodies; b++) {
         const tb_model_body *body = &m->bodies[b];
         if (body->tree < 0 || m->trees[body->tree].single_free) continue;
@@ -352,7 +356,7 @@ TB_CALLED double conservative_power(const tb_world *w, const world_motion *motio
     const double *u = motion->u;
     const tb_model *m = w->model;
     const tb_vec3 gravity = tb_v3_load(m->gravity);
-    double power = 0, slope;
+    double power = tb_elastics_power(w, u), slope;
     for (int32_t b = 1; b < m->number_of_bodies; b++)
         if (m->bodies[b].tree >= 0)
             power += m->bodies[b].mass * tb_v3_dot(gravity, motion->bodies[b].linear);
@@ -535,8 +539,8 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     read_motions(w, m->number_of_kinematic_bodies > 0 ? at_rest : NULL, &begin);
     read_motions(w, at_rest, &end);
     if (!accelerate_tendons(w)) return tb_fail_memory(error, 0, "an account of energy");
-    const double springs =
-        tendon_error(w, largest_turn(w, end.bodies)) + returning_springs_error(w);
+    const double springs = tendon_error(w, largest_turn(w, end.bodies)) +
+                           returning_springs_error(w) + tb_elastics_error(w);
     tb_team_sync(); /* all have read the velocities */
     read_motions(w, at_rest, &pushed);
     if (w->pulled) read_motions(w, at_rest, &pulled);
@@ -546,7 +550,7 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     double rows = 0.5 * (mass_product(w, &begin, &pushed) + mass_product(w, &end, &pushed)) +
                   drag_product(w, mean, by_rows, dragged, at_rest);
     double held_forces = 0, driven = 0;
-    double damping = servos.tendon_damping - drag_product(w, mean, change, dragged, at_rest);
+    double damping = servos.damping - drag_product(w, mean, change, dragged, at_rest);
     double pulls = w->pulled
                        ? 0.5 * (mass_product(w, &begin, &pulled) + mass_product(w, &end, &pulled)) +
                              drag_product(w, mean, w->pulled, dragged, at_rest)
@@ -568,7 +572,7 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     a->motors = held + servos.motors + pulls;
     a->damping = damping;
     a->applied = held_forces - held + driven;
-    a->friction = rows - servos.motors - servos.tendons - driven;
+    a->friction = rows - servos.motors - servos.springs - driven;
     a->bound = error_bound(
         w, &begin, &end, &pushed,
         fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction), springs);

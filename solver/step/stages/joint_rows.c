@@ -6,6 +6,9 @@
  * never gives more than its limit (design decision 3). */
 #include <math.h>
 
+#ifndef TB_DEVICE
+#include "step/stages/elastic/elastic.h"
+#endif
 #include "step/stages/stages.h"
 
 /* ---- one row ---- */
@@ -638,5 +641,8 @@ TB_EXTERN tb_status tb_world_assemble_rows(tb_world *world, tb_error *error)
         tb_world_together(w, &status);
     }
     if (status == TB_OK) status = add_joint_rows(w, &memory);
+#ifndef TB_DEVICE
+    if (status == TB_OK) status = tb_elastics_add_rows(w);
+#endif
     return status == TB_OK ? TB_OK : tb_fail_memory(error, 0, "a step's rows");
 }

@@ -268,8 +268,11 @@ TB_EXTERN void tb_sleep_clear_rows(const tb_world *world, tb_state *state)
             tree = m->dofs[r - memory.dof_friction].tree;
         else if (r < memory.actuators)
             tree = first[(r - memory.tendon_rows) / TB_TENDON_ROWS];
-        else if (r < memory.equalities)
+        else if (r < memory.elastics)
             tree = first[m->number_of_tendons + r - memory.actuators];
+        else if (r < memory.equalities)
+            tree = first[m->number_of_tendons + m->number_of_actuators + m->number_of_equalities +
+                         (r - memory.elastics) / TB_ELASTIC_ROWS];
         else
             tree = first[m->number_of_tendons + m->number_of_actuators +
                          (r - memory.equalities) / TB_EQUALITY_ROWS];

@@ -243,6 +243,53 @@ START_TEST(elements_touch_by_groups)
 }
 END_TEST
 
+/* ---- elasticity ---- */
+
+/* A grid's triangles and tetrahedra; an open box of 10 triangles, which bends at 8 edges
+ * and 5 diagonals. */
+START_TEST(elasticity_makes_elastics)
+{
+    static const struct {
+        const char *flex, *flags, *elasticity;
+        int32_t elastics, tendons;
+    } CASES[] = {
+        {"dim='3' count='2 2 2'", "", "young='1e4' poisson='.2' damping='.1'", 6, 0},
+        {"count='3 3 1'", "", "young='1e4' thickness='.01' elastic2d='stretch'", 8, 0},
+        {"count='3 3 1'", "", "young='1e4' thickness='.01' elastic2d='bend'", 0, 24},
+        {"count='3 3 1'", "", "young='1e4' thickness='.01' elastic2d='both'", 8, 24},
+        {"count='3 3 1'", "", "young='1e4' thickness='.01'", 0, 0},
+        {"dim='1' count='3 1 1'", "", "young='1e4'", 0, 0},
+        {"type='box' dim='2' count='2 2 2'", "", "young='1e4' thickness='.01' elastic2d='bend'", 8,
+         15},
+        {"dim='3' count='2 2 2'", "<flag spring='disable'/>", "young='1e4'", 0, 0},
+        {"dim='3' count='2 2 2'", "<flag damper='disable'/>", "young='1e4' damping='1'", 6, 0}};
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 MJCF("<option>%s</option><worldbody><flexcomp name='f' spacing='.1 .1 .1' "
+                      "radius='.01' %s><elasticity %s/></flexcomp></worldbody>"),
+                 CASES[i].flags, CASES[i].flex, CASES[i].elasticity);
+        mjcf_case c = mjcf_load(text);
+        ck_assert_int_eq(c.model->number_of_elastics, CASES[i].elastics);
+        ck_assert_int_eq(c.model->number_of_tendons, CASES[i].tendons);
+        mjcf_free(&c);
+    }
+    mjcf_case c = mjcf_load(
+        WORLD("<replicate count='2' offset='1 0 0'><flexcomp name='f' dim='3' count='2 2 2' "
+              "spacing='.1 .1 .1' radius='0'><contact contype='0' conaffinity='0'/>"
+              "<elasticity young='1e4' poisson='.2' damping='.1'/><pin id='0'/></flexcomp>"
+              "</replicate>"));
+    const tb_model_elastic *e = c.model->elastics;
+    ck_assert_int_eq(c.model->number_of_elastics, 12);
+    ck_assert_int_eq(e->kind, TB_ELASTIC_TETRAHEDRON);
+    TEST_NEAR(e->damping, 0.1, 0);
+    /* 2 mu V / length^2, the mean square of the edges 5/3 of the side's */
+    TEST_NEAR(e->stiffness[1], 2 * (1e4 / 2.4) * (1e-3 / 6) / (0.01 * 10 / 6), 1e-9);
+    TEST_NEAR(c.model->shapes[0].size[0], 1e-6, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 START_TEST(what_is_not_supported_is_named)
@@ -252,14 +299,8 @@ START_TEST(what_is_not_supported_is_named)
         tb_status status;
         const char *words;
     } CASES[] = {
-        {"dim='3' count='3 3 3'", "<elasticity young='1e4'/>", TB_UNSUPPORTED, "elastic flexes"},
-        {"count='3 3 1'", "<elasticity young='1e4' thickness='.01' elastic2d='both'/>",
-         TB_UNSUPPORTED, "elastic flexes"},
         {"count='3 3 1'", "<elasticity young='1e4' elastic2d='bend'/>", TB_INVALID_ARGUMENT,
          "wants dim 2 and a thickness"},
-        {"type='box' dim='2' count='2 2 2' spacing='.1 .1 .1'",
-         "<elasticity young='1e4' thickness='.01' elastic2d='bend'/>", TB_UNSUPPORTED,
-         "not flat at rest"},
         {"dof='radial' count='3 3 1'", "<elasticity young='1e4' thickness='.01' elastic2d='bend'/>",
          TB_UNSUPPORTED, "radial"},
         {"count='3 3 1'", "<edge equality='strain'/>", TB_UNSUPPORTED, "equalities of vertices"},
@@ -296,6 +337,10 @@ START_TEST(what_is_not_supported_is_named)
         mjcf_refuses(text, CASES[i].status, 1, CASES[i].words);
     }
     mjcf_refuses(WORLD("<flexcomp count='3 3 1'/>"), TB_INVALID_ARGUMENT, 1, "'name' is missing");
+    mjcf_refuses(MJCF("<option><flag spring='disable'/></option><worldbody><flexcomp name='f' "
+                      "dim='3' count='2 2 2'><elasticity young='1' damping='1'/></flexcomp>"
+                      "</worldbody>"),
+                 TB_UNSUPPORTED, 1, "while the flag spring is off");
 }
 END_TEST
 
@@ -487,5 +532,5 @@ END_TEST
 TEST_MAIN(shapes_are_mujocos, pinned_points_are_the_parents, slides_ignore_frames_and_take_defaults,
           edges_are_springs_and_dampers, names_go_with_prefixes_and_replicas,
           balls_and_elements_have_the_masks_and_the_surface, elements_cover_the_outside,
-          elements_touch_by_groups, what_is_not_supported_is_named, gmsh_is_read_in_all_its_forms,
-          faults_of_gmsh_files_are_named, files_become_flexes)
+          elements_touch_by_groups, elasticity_makes_elastics, what_is_not_supported_is_named,
+          gmsh_is_read_in_all_its_forms, faults_of_gmsh_files_are_named, files_become_flexes)

@@ -34,9 +34,10 @@ typedef struct flex_edge {
     int32_t a, b; /* points, a < b */
 } flex_edge;
 
-/* Two triangles on an edge, and their resistance to bending: the energy is 1/2 stiffness |sum of share_i x_i|^2 over
- * the points' places. */
+/* Two triangles on an edge, and their resistance to bending. If they are flat at rest, the energy is 1/2 stiffness
+ * |sum of share_i x_i|^2 over the points' places; else they are an elastic hinge. */
 typedef struct flex_hinge {
+    bool flat;
     int32_t points[4]; /* the edge's, then the other two */
     double shares[4];  /* together zero */
     double stiffness;  /* N/m */
@@ -63,8 +64,12 @@ typedef struct flex {
     int32_t number_of_faces, face_corners;
     flex_edge *edges;
     int32_t number_of_edges;
-    double rigidity; /* of a plate that resists bending, N m; 0: it does not */
-    double loss;     /* damping over stiffness, s */
+    bool stretches; /* the simplices are elastic */
+    double young;   /* Pa */
+    double poisson;
+    double thickness; /* m; of dim 2 */
+    double rigidity;  /* of a plate that resists bending, N m; 0: it does not */
+    double loss;      /* damping over stiffness, s */
     flex_hinge *hinges;
     int32_t number_of_hinges;
 } flex;
@@ -77,10 +82,9 @@ typedef struct flex {
 /* Points and simplices of the types that have none of their own, about the origin, from type, dimension,
  * count and spacing. INVALID_ARGUMENT where they make no simplex; RESOURCE_EXHAUSTED. */
 tb_status flex_make_shape(flex *f, const xmlNode *node, tb_error *error);
-/* The hinges of a triangle mesh that is flat where it is to bend. UNSUPPORTED where it is not. */
+/* The hinges of a triangle mesh. UNSUPPORTED for radial flexes. */
 tb_status flex_find_hinges(mjcf *m, const xmlNode *node, flex *f);
-/* Reads a flexcomp that is not rigid. UNSUPPORTED for elasticity but bending, and for dofs that are not those of
- * vertices. The caller frees it in any case. */
+/* Reads a flexcomp that is not rigid. UNSUPPORTED for dofs that are not those of vertices. The caller frees it in any case. */
 tb_status flex_read(mjcf *m, const xmlNode *node, flex *f);
 void flex_free(flex *f);
 /* Points and simplices of type="direct"; the dimension is set. The caller frees them in any case. */

@@ -2,7 +2,8 @@
  * cotangents of the triangles' angles, which vanish for points of a plane, and k = D / (A + B), D the plate's flexural
  * rigidity and A and B the areas. Wardetzky, Bergou, Harmon, Zorin and Grinspun, Discrete quadratic curvature
  * energies, Computer Aided Geometric Design 24, 2007; D as in MuJoCo 4.0. It is a spring on a sum of coordinates in
- * each direction. Where the plate is not flat at rest, another term is cubic. */
+ * each direction. Where the plate is not flat at rest, MuJoCo adds a cubic term; while the edges keep their length, the
+ * sum is the energy of the angle that an elastic hinge has (tb_elastic_def), up to forces along the edges. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static double twice_area(tb_vec3 a, tb_vec3 b, tb_vec3 c)
 /* Height of a corner over the plane of the others, over their distance, up to which a plate is flat. */
 #define FLAT 1e-9
 
-static bool make_hinge(const flex *f, half_edge one, half_edge other, flex_hinge *h)
+static void make_hinge(const flex *f, half_edge one, half_edge other, flex_hinge *h)
 {
     const int32_t points[4] = {one.a, one.b, one.apex, other.apex};
     tb_vec3 x[4];
@@ -50,7 +51,7 @@ static bool make_hinge(const flex *f, half_edge one, half_edge other, flex_hinge
     memcpy(h->points, points, sizeof points);
     memcpy(h->shares, shares, sizeof shares);
     h->stiffness = f->rigidity / areas;
-    return fabs(tb_v3_dot(normal, across)) <= FLAT * tb_v3_length(normal) * tb_v3_length(across);
+    h->flat = fabs(tb_v3_dot(normal, across)) <= FLAT * tb_v3_length(normal) * tb_v3_length(across);
 }
 
 tb_status flex_find_hinges(mjcf *m, const xmlNode *node, flex *f)
@@ -74,12 +75,7 @@ tb_status flex_find_hinges(mjcf *m, const xmlNode *node, flex *f)
                            : TB_OK;
     for (size_t i = 0; i + 1 < count && status == TB_OK; i++) {
         if (all[i].a != all[i + 1].a || all[i].b != all[i + 1].b) continue;
-        if (!make_hinge(f, all[i], all[i + 1], &f->hinges[f->number_of_hinges++]))
-            status =
-                tb_xml_fail(m->error, TB_UNSUPPORTED, node, NULL,
-                            "the plate is not flat at rest at its edge from point %d to %d: its "
-                            "bending is not supported",
-                            (int)all[i].a, (int)all[i].b);
+        make_hinge(f, all[i], all[i + 1], &f->hinges[f->number_of_hinges++]);
     }
     free(all);
     return status;

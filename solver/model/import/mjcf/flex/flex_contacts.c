@@ -1,5 +1,5 @@
-/* Contacts of soft flexes: a ball of the flex's radius at each vertex on its outside, and an element over each of its
- * segments or outer triangles. */
+/* What soft flexes put into the scene beside bodies and tendons: a ball of the flex's radius at each vertex on its
+ * outside, an element over each of its segments or outer triangles, and its elastic simplices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +36,13 @@ tb_status mjcf_read_flex(mjcf *m, const xmlNode *node)
     return TB_OK;
 }
 
-/* The ball of a vertex in the flex's replica. */
-static tb_handle ball_of(const mjcf *m, const mjcf_flex *f, int32_t vertex)
+/* The ball or the site of a vertex in the flex's replica. */
+static tb_handle find_vertex(const mjcf *m, const mjcf_flex *f, tb_handle_kind kind, double vertex)
 {
     char name[640];
     snprintf(name, sizeof name, "%.500s_%d%.100s", tb_xml_attribute(f->node, "name"), (int)vertex,
              f->suffix);
-    return tb_scene_find(m->scene, TB_HANDLE_SHAPE, name);
+    return tb_scene_find(m->scene, kind, name);
 }
 
 /* Elements over all faces, which the attribute `faces` lists; of one group where the flex does not touch itself. */
@@ -57,7 +57,7 @@ static tb_status add_elements(mjcf *m, const mjcf_flex *f, int32_t group)
     tb_status status = tb_xml_number_list(f->node, "faces", &faces, &count, m->error);
     for (int32_t i = 0; i < count && status == TB_OK; i += def.corners) {
         for (int32_t k = 0; k < def.corners; k++)
-            def.balls[k] = ball_of(m, f, (int32_t)faces[i + k]);
+            def.balls[k] = find_vertex(m, f, TB_HANDLE_SHAPE, faces[i + k]);
         if (tb_scene_add_element(m->scene, &def, &refusal) != TB_OK)
             status = mjcf_refused(m, f->node, &refusal);
     }
@@ -65,9 +65,46 @@ static tb_status add_elements(mjcf *m, const mjcf_flex *f, int32_t group)
     return status;
 }
 
+/* Elastics of one kind, between the points that an attribute lists; none without it. */
+static tb_status add_elastics_of(mjcf *m, const mjcf_flex *f, const char *attribute,
+                                 tb_elastic_kind kind)
+{
+    double *points = NULL, numbers[4] = {0};
+    int32_t count = 0;
+    tb_error refusal = {0};
+    if (tb_xml_attribute(f->node, attribute) == NULL) return TB_OK;
+    MJCF_TRY(tb_xml_numbers(f->node, "elasticity", 4, 4, numbers, NULL, m->error));
+    tb_elastic_def def = {.kind = kind,
+                          .young = numbers[0],
+                          .poisson = numbers[1],
+                          .thickness = numbers[2],
+                          .damping = numbers[3]};
+    const int corners = kind == TB_ELASTIC_TRIANGLE ? 3 : 4;
+    tb_status status = tb_xml_number_list(f->node, attribute, &points, &count, m->error);
+    for (int32_t i = 0; i < count && status == TB_OK; i += corners) {
+        for (int k = 0; k < corners; k++)
+            def.sites[k] = find_vertex(m, f, TB_HANDLE_SITE, points[i + k]);
+        if (tb_scene_add_elastic(m->scene, &def, &refusal) != TB_OK)
+            status = mjcf_refused(m, f->node, &refusal);
+    }
+    free(points);
+    return status;
+}
+
+static tb_status add_elastics(mjcf *m, const mjcf_flex *f)
+{
+    int32_t corners = 0;
+    MJCF_TRY(tb_xml_integer(f->node, "simplex_corners", &corners, m->error));
+    MJCF_TRY(add_elastics_of(m, f, "simplices",
+                             corners == 3 ? TB_ELASTIC_TRIANGLE : TB_ELASTIC_TETRAHEDRON));
+    return add_elastics_of(m, f, "hinges", TB_ELASTIC_HINGE);
+}
+
 tb_status mjcf_add_flexes(mjcf *m)
 {
-    for (int32_t i = 0; i < m->number_of_flexes && !m->no_contact; i++)
-        MJCF_TRY(add_elements(m, &m->flexes[i], i + 1));
+    for (int32_t i = 0; i < m->number_of_flexes; i++) {
+        if (!m->no_contact) MJCF_TRY(add_elements(m, &m->flexes[i], i + 1));
+        MJCF_TRY(add_elastics(m, &m->flexes[i]));
+    }
     return TB_OK;
 }

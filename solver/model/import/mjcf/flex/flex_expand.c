@@ -186,6 +186,7 @@ static tb_status add_hinge(const maker *k, xmlNode *tendons, int32_t index)
 {
     const flex *f = k->f;
     const flex_hinge *h = &f->hinges[index];
+    if (!h->flat) return TB_OK;
     for (int axis = 0; axis < (f->dofs == FLEX_FULL ? 3 : 2); axis++) {
         xmlNode *tendon = NULL;
         for (int i = 0; i < 4; i++) {
@@ -238,21 +239,60 @@ static tb_status leave_frames(maker *k)
     return TB_OK;
 }
 
-/* The faces as an attribute of the flexcomp, for when all balls are there. */
-static tb_status keep_faces(const maker *k, xmlNode *node)
+/* Points of simplices as an attribute of the flexcomp, for when all balls and sites are there. */
+static tb_status keep_points(const maker *k, xmlNode *node, const char *name, const int32_t *points,
+                             size_t count)
 {
     enum { LONGEST = 12 };
-    const size_t count = (size_t)k->f->number_of_faces * (size_t)k->f->face_corners;
     char *text = malloc(count * LONGEST + 1), *end = text;
-    if (text == NULL) return tb_fail_memory(k->m->error, count * LONGEST, "faces");
+    if (text == NULL) return tb_fail_memory(k->m->error, count * LONGEST, name);
     *end = 0;
-    for (size_t i = 0; i < count; i++) end += snprintf(end, LONGEST, "%d ", (int)k->f->faces[i]);
+    for (size_t i = 0; i < count; i++) end += snprintf(end, LONGEST, "%d ", (int)points[i]);
     tb_status status = charge(k, (size_t)(end - text));
-    if (status == TB_OK &&
-        (xmlSetProp(node, (const xmlChar *)"faces", (const xmlChar *)text) == NULL))
-        status = tb_fail_memory(k->m->error, count, "faces");
+    if (status == TB_OK && (xmlSetProp(node, (const xmlChar *)name, (const xmlChar *)text) == NULL))
+        status = tb_fail_memory(k->m->error, count, name);
     free(text);
-    return status == TB_OK ? set(k, node, "corners", "%d", (int)k->f->face_corners) : status;
+    return status;
+}
+
+static tb_status keep_faces(const maker *k, xmlNode *node)
+{
+    const size_t corners = (size_t)k->f->face_corners;
+    MJCF_TRY(keep_points(k, node, "faces", k->f->faces, (size_t)k->f->number_of_faces * corners));
+    return set(k, node, "corners", "%d", (int)corners);
+}
+
+/* The hinges of triangles that are not flat at rest, four points each. */
+static tb_status keep_hinges(const maker *k, xmlNode *node)
+{
+    const flex *f = k->f;
+    size_t count = 0;
+    int32_t *points = malloc(4 * (size_t)f->number_of_hinges * sizeof *points + 1);
+    if (points == NULL)
+        return tb_fail_memory(k->m->error, (size_t)f->number_of_hinges * 16, "hinges");
+    for (int32_t i = 0; i < f->number_of_hinges; i++) {
+        if (f->hinges[i].flat) continue;
+        memcpy(points + count, f->hinges[i].points, sizeof f->hinges[i].points);
+        count += 4;
+    }
+    const tb_status status = count > 0 ? keep_points(k, node, "hinges", points, count) : TB_OK;
+    free(points);
+    return status;
+}
+
+/* What is elastic but for plates that are flat at rest, and its material. */
+static tb_status keep_elastics(const maker *k, xmlNode *node)
+{
+    const flex *f = k->f;
+    const size_t corners = (size_t)f->body.dimension + 1;
+    if (f->stretches) {
+        MJCF_TRY(keep_points(k, node, "simplices", f->body.simplices,
+                             (size_t)f->body.number_of_simplices * corners));
+        MJCF_TRY(set(k, node, "simplex_corners", "%d", (int)corners));
+    }
+    MJCF_TRY(keep_hinges(k, node));
+    return set(k, node, "elasticity", "%.17g %.17g %.17g %.17g", f->young, f->poisson, f->thickness,
+               f->loss);
 }
 
 static tb_status make_elements(mjcf *m, xmlNode *node, const flex *f, const bool *outside)
@@ -271,6 +311,7 @@ static tb_status make_elements(mjcf *m, xmlNode *node, const flex *f, const bool
     }
     MJCF_TRY(add_tendons(&k));
     MJCF_TRY(keep_faces(&k, node));
+    MJCF_TRY(keep_elastics(&k, node));
     /* bodies of three dimensions whose edges keep their length are rigid */
     if (f->touches_itself && !(f->body.dimension == 3 && f->closes_edges))
         MJCF_TRY(set(&k, node, "touches_itself", "true"));

@@ -20,6 +20,9 @@ static const mjcf_words PIN = {.used = "id range grid gridrange"};
 
 enum { PATH_SIZE = 4096 };
 
+/* A flex of radius 0 touches as one of this radius does, by a ball at each point. */
+#define POINT_RADIUS_M 1e-6
+
 void flex_free(flex *f)
 {
     tb_simplices_free(&f->body);
@@ -355,10 +358,10 @@ static tb_status read_edge(mjcf *m, const xmlNode *node, flex *f)
     return TB_OK;
 }
 
-/* Of plates the bending alone. */
+/* Of dim 2 that which elastic2d names. */
 static tb_status read_elasticity(mjcf *m, const xmlNode *node, flex *f)
 {
-    enum { NONE, BEND, STRETCH };
+    enum { NONE, BEND, STRETCH, BOTH };
     double young = 0, poisson = 0, thickness = -1;
     int32_t of_plate = NONE;
     MJCF_TRY(mjcf_check_attributes(m, node, &ELASTICITY));
@@ -375,11 +378,17 @@ static tb_status read_elasticity(mjcf *m, const xmlNode *node, flex *f)
             "negative, poisson is below 0.5, and elastic2d wants dim 2 and a thickness",
             young, poisson, f->loss, thickness, (int)f->body.dimension);
     if (young == 0 || f->body.dimension == 1) return TB_OK;
-    if (f->body.dimension == 3 || of_plate >= STRETCH)
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "young",
-                           "elastic flexes are not supported but for the bending of plates");
-    if (of_plate == NONE) return TB_OK;
-    f->rigidity = young * thickness * thickness * thickness / (12 * (1 - poisson * poisson));
+    f->young = young;
+    f->poisson = poisson;
+    f->thickness = thickness;
+    if (m->no_damper) f->loss = 0;
+    if (m->no_spring && f->loss > 0)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "damping",
+                           "elasticity that damps while the flag spring is off is not supported");
+    if (m->no_spring) return TB_OK;
+    f->stretches = f->body.dimension == 3 || of_plate >= STRETCH;
+    if (of_plate == BEND || of_plate == BOTH)
+        f->rigidity = young * thickness * thickness * thickness / (12 * (1 - poisson * poisson));
     return TB_OK;
 }
 
@@ -443,6 +452,7 @@ static tb_status read_numbers(mjcf *m, const xmlNode *node, flex *f)
                                "spacing %g is less than twice the radius %g", f->spacing[k],
                                f->radius);
     }
+    if (f->radius == 0) f->radius = POINT_RADIUS_M;
     f->type = (flex_type)type;
     f->dofs = (flex_dofs)dofs;
     return TB_OK;
