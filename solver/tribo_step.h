@@ -36,8 +36,8 @@ typedef enum tb_precision { TB_DOUBLE, TB_FLOAT } tb_precision;
 typedef enum tb_backend_choice {
     TB_BACKEND_CPU,
     TB_BACKEND_GPU, /* UNAVAILABLE without a GPU */
-    TB_BACKEND_AUTO /* the GPU if available; the CPU otherwise, for meshes (tb_model_has_meshes)
-                       and for soft bodies on few nodes (tb_soft_model_nodes) */
+    TB_BACKEND_AUTO /* the GPU if available; the CPU otherwise, for meshes (tb_model_has_meshes) among
+                       fewer than 2,000 shapes, for soft bodies on few nodes (tb_soft_model_nodes) */
 } tb_backend_choice;
 
 typedef struct tb_backend_info {

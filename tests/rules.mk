@@ -82,9 +82,9 @@ $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(WARP_WORLDS) $(PILE_WORLDS) $(T
 	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC -fno-exceptions \
 	    $(SANITIZE) $(LANES_CHANGE_STACKS) -MD -MP -c -o $@ $(firstword $(filter %.cc,$^))
 
-$(B)/tests/unit/gpu/test_large $(B)/tests/unit/gpu/test_large_rolls: $(LARGE_PLAYED)
+$(B)/tests/unit/gpu/test_large $(B)/tests/unit/gpu/test_large_rolls $(B)/tests/unit/gpu/test_large_mesh: $(LARGE_PLAYED)
 $(B)/tests/unit/gpu/test_large_lanes: $(LARGE_PLAYED) $(LARGE_LANES) $(GRID_PLAY)
-$(B)/tests/unit/gpu/test_large $(B)/tests/unit/gpu/test_large_rolls $(B)/tests/unit/gpu/test_large_lanes: LDLIBS += -lstdc++
+$(B)/tests/unit/gpu/test_large $(B)/tests/unit/gpu/test_large_rolls $(B)/tests/unit/gpu/test_large_mesh $(B)/tests/unit/gpu/test_large_lanes: LDLIBS += -lstdc++
 $(B)/tests/unit/gpu/test_wide_world: $(TEAM_WORLDS) $(TEAM_PLAY)
 $(B)/tests/unit/gpu/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/gpu/test_warp_world: $(WARP_WORLDS) $(PILE_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug

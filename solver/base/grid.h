@@ -124,6 +124,12 @@ static __device__ inline void tb_grid_add(int32_t *into, int32_t x)
     atomicAdd(into, x);
 }
 
+/* Adds x; returns the number before. */
+static __device__ inline int32_t tb_grid_take(int32_t *from, int32_t x)
+{
+    return atomicAdd(from, x);
+}
+
 /* Reads and writes of memory that another lane may write at the same time. */
 static __device__ inline int32_t tb_grid_read(const int32_t *from)
 {
@@ -175,6 +181,7 @@ void tb_grid_max_u32(uint32_t *into, uint32_t x);
 void tb_grid_min_u32(uint32_t *into, uint32_t x);
 void tb_grid_max_u64(uint64_t *into, uint64_t x);
 void tb_grid_add(int32_t *into, int32_t x);
+int32_t tb_grid_take(int32_t *from, int32_t x);
 int32_t tb_grid_read(const int32_t *from);
 void tb_grid_write(int32_t *to, int32_t x);
 int32_t tb_grid_arrive(int32_t *counter);
@@ -238,6 +245,13 @@ TB_FN void tb_grid_max_u64(uint64_t *into, uint64_t x)
 TB_FN void tb_grid_add(int32_t *into, int32_t x)
 {
     *into += x;
+}
+
+TB_FN int32_t tb_grid_take(int32_t *from, int32_t x)
+{
+    const int32_t before = *from;
+    *from += x;
+    return before;
 }
 
 TB_FN int32_t tb_grid_read(const int32_t *from)

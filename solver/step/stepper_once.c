@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "step/certificate.h"
+#include "step/large/large_plan.h"
 #include "step/planar/planar.h"
 #include "step/soft.h"
 #include "step/step.h"
@@ -255,10 +256,12 @@ static tb_status sync_to_host(tb_state *const *states, int32_t worlds, tb_error 
 }
 
 /* Whether a card is slower for the world than the processor. */
-static bool is_slow_on_card(const tb_state *state)
+static bool is_slow_on_card(const tb_state *state, const tb_step_options *options)
 {
     if (state->soft) return tb_state_soft_nodes(state) < TB_SOFT_CARD_NODES;
-    return tb_model_has_meshes(state->model);
+    if (!tb_model_has_meshes(state->model)) return false;
+    return state->model->number_of_colliding_shapes < TB_LARGE_WORLD ||
+           tb_large_refuses(state->model, options) != NULL;
 }
 
 /* `auto` has no models to look at before worlds are there. One that is slow on a card keeps the batch from it. */
@@ -267,7 +270,8 @@ static tb_status choose_again(tb_stepper *stepper, tb_state *const *states, int3
 {
     if (choice_of(&stepper->options) != TB_BACKEND_AUTO) return TB_OK;
     bool slow = false;
-    for (int32_t i = 0; i < worlds && !slow; i++) slow = is_slow_on_card(states[i]);
+    for (int32_t i = 0; i < worlds && !slow; i++)
+        slow = is_slow_on_card(states[i], &stepper->options);
     const tb_backend *backend = NULL;
     const tb_status status =
         tb_backend_find(slow ? TB_BACKEND_CPU : TB_BACKEND_AUTO, &backend, error);

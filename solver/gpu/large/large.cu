@@ -84,16 +84,18 @@ void launch(struct work *w, void (*kernel)(const tb_large_world), const tb_large
     note(w, cudaGetLastError());
 }
 
-/* The pairs that have no closed form are in a file of their own, which takes long to compile. */
-struct hard_kernel {
+/* The pairs that have no closed form are in files of their own, which take long to compile. */
+struct other_kernel {
+    cudaError_t (*start)(const void *large, int processors, cudaStream_t stream);
 };
-const struct hard_kernel kernel_hard = {};
+const struct other_kernel kernel_hard = {TB_SYMBOL(tb_gpu_large_start_hard)};
+const struct other_kernel kernel_near_surfaces = {TB_SYMBOL(tb_gpu_large_start_near_surfaces)};
+const struct other_kernel kernel_surfaces = {TB_SYMBOL(tb_gpu_large_start_surfaces)};
 
-void launch(struct work *w, struct hard_kernel kernel, const tb_large_world *f, int64_t items)
+void launch(struct work *w, struct other_kernel kernel, const tb_large_world *f, int64_t items)
 {
-    (void)kernel;
     if (w->scratch == NULL || w->result != cudaSuccess || items < 1) return;
-    note(w, TB_SYMBOL(tb_gpu_large_start_hard)(f, w->processors, w->stream));
+    note(w, kernel.start(f, w->processors, w->stream));
 }
 
 /* As many blocks as fit on the card at once, so that they may wait for each other. */

@@ -27,6 +27,7 @@ void make_idle(void *large, int32_t items, bool round, bool rolls)
     f->plan.shapes = f->plan.small = items;
     f->plan.round = round;
     f->plan.rolls = rolls;
+    f->plan.surfaces = f->capacity.teams = 1;
     f->capacity.pairs = f->capacity.hard = f->capacity.units = f->capacity.contacts = items;
     f->number_of_records = items;
 }

@@ -108,8 +108,12 @@ typedef struct tb_gpu_large_calls {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The stage `hard`, in a file of its own. */
+/* The stages `hard`, `near_surfaces` and `surfaces`, in files of their own. */
 TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_large_start_hard,
+                   (const void *large, int processors, cudaStream_t stream))
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_large_start_near_surfaces,
+                   (const void *large, int processors, cudaStream_t stream))
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_large_start_surfaces,
                    (const void *large, int processors, cudaStream_t stream))
 extern const tb_gpu_large_calls tb_gpu_large_kernels, tb_gpu_large_kernels_f32;
 #ifdef __cplusplus

@@ -26,12 +26,20 @@
     TB_LARGE_LAUNCH(pairs, (f)->plan.shapes)                                                       \
     TB_LARGE_MARK(narrow)                                                                          \
     TB_LARGE_LAUNCH(narrow, (f)->capacity.pairs)                                                   \
-    if (!(f)->plan.only_balls) {                                                                   \
+    if ((f)->plan.surfaces > 0) {                                                                  \
+        TB_LARGE_LAUNCH(near_surfaces, (f)->capacity.pairs)                                        \
+    }                                                                                              \
+    if (!(f)->plan.only_balls || (f)->plan.surfaces > 0) {                                         \
         TB_LARGE_SUM((f)->hard_of, (f)->hard_from, (f)->capacity.pairs + 1)                        \
         TB_LARGE_LAUNCH(list_hard, (f)->capacity.pairs)                                            \
         TB_LARGE_SORT((f)->kinds, (f)->sorted_kinds, (f)->hard_pairs, (f)->sorted_hard,            \
                       (f)->capacity.hard, 8)                                                       \
+    }                                                                                              \
+    if (!(f)->plan.only_balls) {                                                                   \
         TB_LARGE_LAUNCH(hard, (f)->capacity.hard)                                                  \
+    }                                                                                              \
+    if ((f)->plan.surfaces > 0) {                                                                  \
+        TB_LARGE_LAUNCH(surfaces, (f)->capacity.teams)                                             \
     }                                                                                              \
     TB_LARGE_SUM((f)->touching, (f)->touching_from, (f)->capacity.pairs + 1)                       \
     TB_LARGE_MARK(colour)                                                                          \

@@ -5,12 +5,9 @@
 
 #include "base/base.h"
 
-/* Colliding shapes from which on a world that is alone on its lane would wait for it. */
-enum { LARGE_WORLD = 2000 };
-
 bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options, int32_t shapes)
 {
-    return state->model->number_of_colliding_shapes >= (shapes > 0 ? shapes : LARGE_WORLD) &&
+    return state->model->number_of_colliding_shapes >= (shapes > 0 ? shapes : TB_LARGE_WORLD) &&
            state->model->number_of_past_velocities == 0 &&
            tb_large_refuses(state->model, options) == NULL;
 }

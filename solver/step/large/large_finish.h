@@ -194,15 +194,16 @@ TB_STATIC void tb_large_stage_take_records(const tb_large_world *f)
     }
 }
 
-/* Contacts in the order of their shapes in the model. */
+/* Contacts in the order of their shapes in the model, those of a pair as they were found. */
 TB_STATIC void tb_large_stage_list_records(const tb_large_world *f)
 {
     if (tb_large_idles(f)) return;
     TB_GRID_EACH(i, f->number_of_records)
     {
         const tb_large_sides s = tb_large_sides_of(f, f->points[i].pair);
-        f->record_keys[i] = (uint64_t)(uint32_t)s.a << 32 | (uint32_t)s.b;
-        f->record_numbers[i] = i;
+        const int32_t home = f->points[i].home;
+        f->record_keys[home] = (uint64_t)(uint32_t)s.a << 32 | (uint32_t)s.b;
+        f->record_numbers[home] = i;
     }
 }
 

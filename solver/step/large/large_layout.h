@@ -5,10 +5,16 @@
 
 #include "step/large/large_world.h"
 
-enum { TB_LARGE_ALIGNMENT = 256 };
+enum {
+    TB_LARGE_ALIGNMENT = 256,
+    TB_LARGE_SHAPES_OF_A_TEAM = 16,  /* shapes of the world for each team that collides surfaces */
+    TB_LARGE_TEAM_BYTES = 1 << 18,   /* first scratch of such a team */
+    TB_LARGE_MOST_SCRATCH = 1 << 29, /* bytes of all teams; more only if one team needs more */
+};
 
 /* f->X, items. Sorts and sums read their arrays to the end, also in a step that has stopped before
- * it wrote them: those stand first, so that new memory is cleared as one piece. */
+ * it wrote them, and lanes copy structures of their scratch with the padding: those stand first, so
+ * that new memory is cleared as one piece. */
 #define TB_LARGE_FIXED_READ(X)                                                                     \
     X(found, f->plan.shapes + 1)                                                                   \
     X(codes, f->plan.small)                                                                        \
@@ -21,7 +27,8 @@ enum { TB_LARGE_ALIGNMENT = 256 };
     X(hard_pairs, f->capacity.hard)                                                                \
     X(colours, f->capacity.units)                                                                  \
     X(unit_numbers, f->capacity.units)                                                             \
-    X(sizes, f->capacity.units + 1)
+    X(sizes, f->capacity.units + 1)                                                                \
+    X(scratch, f->capacity.teams *(int64_t)f->capacity.team_bytes)
 
 /* arrays that stay when the others grow */
 #define TB_LARGE_FIXED(X)                                                                          \
@@ -63,7 +70,9 @@ enum { TB_LARGE_ALIGNMENT = 256 };
     X(hard_from, f->capacity.pairs + 1)                                                            \
     X(sorted_kinds, f->capacity.hard)                                                              \
     X(sorted_hard, f->capacity.hard)                                                               \
-    X(hard_points, TB_MANIFOLD_POINTS *(int64_t)f->capacity.hard)                                  \
+    X(hard_points, f->plan.only_balls ? 0 : TB_MANIFOLD_POINTS *(int64_t)f->capacity.hard)         \
+    X(surface_from, f->plan.surfaces > 0 ? f->capacity.hard : 0)                                   \
+    X(surface_points, f->capacity.surface_points)                                                  \
     X(touching_from, f->capacity.pairs + 1)                                                        \
     X(unit_pairs, f->capacity.units)                                                               \
     X(unit_homes, f->capacity.units + 1)                                                           \
@@ -184,6 +193,13 @@ static inline tb_large_capacity tb_large_first_capacity(const tb_large_plan *pla
     c.units = c.pairs;
     c.contacts = c.pairs;
     c.colours = 64;
+    c.surface_points = c.team_bytes = c.teams = 0;
+    if (plan->surfaces == 0) return c;
+    c.hard = plan->only_balls ? plan->shapes : c.pairs;
+    c.surface_points = plan->shapes;
+    c.team_bytes = TB_LARGE_TEAM_BYTES;
+    c.teams = plan->shapes / TB_LARGE_SHAPES_OF_A_TEAM + 1;
+    if (c.teams > TB_LARGE_MOST_TEAMS) c.teams = TB_LARGE_MOST_TEAMS;
     return c;
 }
 
@@ -192,12 +208,14 @@ static inline tb_large_capacity tb_large_first_capacity(const tb_large_plan *pla
 static inline bool tb_large_grow(tb_large_capacity *c, const tb_large_control *control)
 {
     const int32_t most = INT32_MAX / 2;
-    const int32_t counts[] = {control->pairs, control->hard, control->units, control->contacts,
-                              control->colours};
-    int32_t *const rooms[] = {&c->pairs, &c->hard, &c->units, &c->contacts, &c->colours};
+    const int32_t counts[] = {control->pairs,     control->hard,    control->units,
+                              control->contacts,  control->colours, control->surface_points,
+                              control->team_bytes};
+    int32_t *const rooms[] = {&c->pairs,   &c->hard,           &c->units,     &c->contacts,
+                              &c->colours, &c->surface_points, &c->team_bytes};
     bool grew = false;
     if (control->too_many) return false;
-    for (int k = 0; k < 5; k++) {
+    for (int k = 0; k < 7; k++) {
         if (counts[k] >= 0 && counts[k] <= *rooms[k]) continue;
         if (counts[k] > most || *rooms[k] == most) return false;
         const int64_t wanted =
@@ -205,6 +223,9 @@ static inline bool tb_large_grow(tb_large_capacity *c, const tb_large_control *c
         *rooms[k] = (int32_t)(wanted < most ? wanted : most);
         grew = true;
     }
+    /* at least one team, whatever it needs */
+    while (c->teams > 1 && (int64_t)c->teams * c->team_bytes > TB_LARGE_MOST_SCRATCH)
+        c->teams = (c->teams + 1) / 2;
     return grew;
 }
 

@@ -101,6 +101,7 @@ TB_STATIC void tb_large_stage_begin(const tb_large_world *f)
     tb_large_control *c = f->control;
     c->pairs = c->hard = c->units = c->contacts = c->colours = c->rounds = 0;
     c->angular = c->frictionless = 0;
+    c->surface_points = c->team_bytes = 0;
     c->collide_flags = 0;
     c->deepest = 0;
     for (int k = 0; k < 3; k++) {

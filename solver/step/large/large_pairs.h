@@ -140,6 +140,13 @@ TB_LANE bool tb_large_is_easy(const tb_large_sides *s)
            (a == TB_SHAPE_PLANE && b == TB_SHAPE_SPHERE);
 }
 
+/* Pairs that collide triangle by triangle (large_mesh.h). */
+TB_LANE bool tb_large_has_surface(const tb_large_world *f, const tb_large_sides *s)
+{
+    return f->plan.surfaces > 0 &&
+           (tb_large_is_surface(f->model, s->shape_a) || tb_large_is_surface(f->model, s->shape_b));
+}
+
 TB_LANE tb_real tb_large_margin(const tb_large_world *f, const tb_large_sides *s)
 {
     return tb_pair_margin(tb_quad_vector(s->body_a->start_linear),
@@ -218,6 +225,28 @@ TB_LANE void tb_large_report_partners(const tb_large_world *f, uint32_t flags)
         tb_grid_write((int32_t *)&f->control->collide_flags, (int32_t)flags); /* there is one */
 }
 
+/* Most contacts of a unit. Units of balls have one contact, since sweeps over them read one. */
+TB_LANE int32_t tb_large_unit_contacts(const tb_large_world *f)
+{
+    return f->plan.round ? 1 : TB_UNIT_CONTACTS;
+}
+
+/* A pair's item of `touching`. */
+TB_LANE uint64_t tb_large_touching(const tb_large_world *f, int32_t contacts)
+{
+    const int32_t most = tb_large_unit_contacts(f);
+    return (uint64_t)((contacts + most - 1) / most) << 32 | (uint32_t)contacts;
+}
+
+/* Points of a pair that is not easy. */
+TB_LANE const tb_contact_point *tb_large_hard_points(const tb_large_world *f, int32_t pair,
+                                                     const tb_large_sides *s)
+{
+    const int32_t at = f->hard_from[pair];
+    return tb_large_has_surface(f, s) ? f->surface_points + f->surface_from[at]
+                                      : f->hard_points + (int64_t)at * TB_MANIFOLD_POINTS;
+}
+
 /* Counts the points of easy pairs, and marks the hard ones. */
 TB_STATIC void tb_large_stage_narrow(const tb_large_world *f)
 {
@@ -241,7 +270,14 @@ TB_STATIC void tb_large_stage_narrow(const tb_large_world *f)
     }
 }
 
-/* The hard pairs, to be sorted by the types of their shapes: lanes of a warp then do the same. */
+TB_LANE uint32_t tb_large_kind(const tb_large_world *f, const tb_large_sides *s)
+{
+    const uint32_t a = (uint32_t)s->shape_a->type, b = (uint32_t)s->shape_b->type;
+    return tb_large_has_surface(f, s) ? TB_LARGE_KINDS + a + b : 8 * a + b;
+}
+
+/* The hard pairs, to be sorted by the types of their shapes: lanes of a warp then do the same. Pairs with
+ * surfaces come last. */
 TB_STATIC void tb_large_stage_list_hard(const tb_large_world *f)
 {
     if (tb_large_stopped(f)) return;
@@ -254,7 +290,7 @@ TB_STATIC void tb_large_stage_list_hard(const tb_large_world *f)
     TB_GRID_EACH(i, f->capacity.hard)
     {
         if (i < hard) continue;
-        f->kinds[i] = TB_LARGE_KINDS;
+        f->kinds[i] = TB_LARGE_NO_KIND;
         f->hard_pairs[i] = -1;
     }
     TB_GRID_EACH(i, pairs)
@@ -262,7 +298,7 @@ TB_STATIC void tb_large_stage_list_hard(const tb_large_world *f)
         if (!f->hard_of[i]) continue;
         const tb_large_sides s = tb_large_sides_of(f, i);
         const int32_t at = f->hard_from[i];
-        f->kinds[at] = 8 * (uint32_t)s.shape_a->type + (uint32_t)s.shape_b->type;
+        f->kinds[at] = tb_large_kind(f, &s);
         f->hard_pairs[at] = i;
     }
 }
@@ -272,6 +308,7 @@ TB_STATIC void tb_large_stage_hard(const tb_large_world *f)
     if (tb_large_stopped(f)) return;
     TB_GRID_EACH(i, f->control->hard)
     {
+        if (f->sorted_kinds[i] >= TB_LARGE_KINDS) return; /* pairs with surfaces from here on */
         const int32_t pair = f->sorted_hard[i];
         const tb_large_sides s = tb_large_sides_of(f, pair);
         const tb_pose pose_a = tb_large_pose(s.body_a), pose_b = tb_large_pose(s.body_b);

@@ -5,6 +5,7 @@
 #include "step/step.h"
 
 enum {
+    TB_LARGE_WORLD = 2000,        /* colliding shapes from which on a card takes a world as large */
     TB_LARGE_MOST_UNBOUNDED = 256 /* shapes outside of the tree, each asked about by all others */
 };
 
@@ -20,9 +21,10 @@ typedef struct tb_large_fixed {
 typedef struct tb_large_plan {
     int32_t trees, fixed, shapes, small, large;
     int32_t bodies, coordinates, dofs, kinematic, model_shapes; /* of the model */
-    bool round;      /* only balls about the centres of their bodies move (see coloured.h) */
-    bool rolls;      /* some surfaces have spinning or rolling friction */
-    bool only_balls; /* among moving shapes, with planes else: no pair needs more than one point */
+    int32_t surfaces; /* height fields, and meshes that are not their hulls */
+    bool round;       /* only balls about the centres of their bodies move (see coloured.h) */
+    bool rolls;       /* some surfaces have spinning or rolling friction */
+    bool only_balls;  /* beside planes and surfaces: no convex pair needs more than one point */
     tb_large_fixed *fixed_bodies; /* fixed */
     int32_t *shape_slots;         /* shapes */
     int32_t *small_shapes;        /* small shapes, those in the tree */
@@ -35,6 +37,13 @@ typedef struct tb_large_plan {
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* Whether a shape collides triangle by triangle: a height field, or a mesh that is not its hull. */
+TB_FN bool tb_large_is_surface(const tb_model *m, const tb_model_shape *shape)
+{
+    return shape->type == TB_SHAPE_HEIGHT_FIELD ||
+           (shape->type == TB_SHAPE_MESH && m->meshes[shape->asset].hull < 0);
+}
+
 /* Why a world is not for large-world mode, or NULL. */
 const char *tb_large_refuses(const tb_model *model, const tb_step_options *options);
 /* Takes the plan's arrays from the arena. */

@@ -53,9 +53,9 @@ static const char *refuses_shapes(const tb_model *m)
 {
     int32_t planes = 0;
     if (m->has_adhesive_surfaces) return "it has surfaces that adhere";
+    if (m->number_of_elements > 0) return "it has elements of flexes";
     for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
         const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
-        if (shape->type >= TB_SHAPE_MESH) return "it has meshes or height fields";
         if (!has_known_kind(&shape->surface)) return "it has friction of another kind";
         if (shape->conveys) return "it has surfaces that move past their shapes";
         planes += shape->type == TB_SHAPE_PLANE;
@@ -159,8 +159,11 @@ static void place_shapes(const tb_model *m, tb_large_plan *plan, const int32_t *
         plan->shape_of_model[m->colliding_shapes[i]] = i;
         if (plan->first_shapes[slot] < 0) plan->first_shapes[slot] = i;
         if (tree >= 0 && !is_round(m, shape)) plan->round = false;
-        if (shape->type > TB_SHAPE_SPHERE) plan->only_balls = false;
         if (shape->surface.kind >= TB_CONTACT_SPIN) plan->rolls = true;
+        if (tb_large_is_surface(m, shape))
+            plan->surfaces++;
+        else if (shape->type > TB_SHAPE_SPHERE)
+            plan->only_balls = false;
     }
     for (int32_t i = 0; i < m->number_of_pairs; i++)
         if (m->pairs[i].surface.kind >= TB_CONTACT_SPIN) plan->rolls = true;

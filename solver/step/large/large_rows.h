@@ -29,12 +29,16 @@ TB_STATIC void tb_large_stage_units(const tb_large_world *f)
     TB_GRID_EACH(i, c->pairs)
     {
         if (f->touching[i] == 0) continue;
-        const int32_t unit = (int32_t)(f->touching_from[i] >> 32);
+        const int32_t first = (int32_t)(f->touching_from[i] >> 32);
+        const int32_t count = (int32_t)(f->touching[i] >> 32);
+        const int32_t home = (int32_t)(uint32_t)f->touching_from[i];
         const tb_large_sides s = tb_large_sides_of(f, i);
-        f->unit_pairs[unit] = i;
-        f->unit_homes[unit] = (int32_t)(uint32_t)f->touching_from[i];
-        f->unit_links[unit].a = tb_large_place(f, s.a);
-        f->unit_links[unit].b = tb_large_place(f, s.b);
+        for (int32_t k = 0; k < count; k++) {
+            f->unit_pairs[first + k] = i;
+            f->unit_homes[first + k] = home + k * tb_large_unit_contacts(f);
+            f->unit_links[first + k].a = tb_large_place(f, s.a);
+            f->unit_links[first + k].b = tb_large_place(f, s.b);
+        }
     }
     TB_GRID_EACH(i, f->capacity.units + 1)
     {
@@ -272,8 +276,8 @@ TB_LANE void tb_large_fill_unit(const tb_large_world *f, bool round, bool rolls,
         tb_large_easy_points(f, &s, &point, &flags);
         tb_large_row(f, round, rolls, first, pair, &s, &surface, &point, home);
     } else {
-        const tb_contact_point *points =
-            f->hard_points + (int64_t)f->hard_from[pair] * TB_MANIFOLD_POINTS;
+        const int32_t within = home - (int32_t)(uint32_t)f->touching_from[pair];
+        const tb_contact_point *points = tb_large_hard_points(f, pair, &s) + within;
         for (int32_t k = 0; k < count; k++)
             tb_large_row(f, round, rolls, first + k, pair, &s, &surface, &points[k], home + k);
     }

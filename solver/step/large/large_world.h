@@ -1,8 +1,8 @@
 /* A large world: its numbers on the card, and the stages of a step over them.
  *
  * Large-world mode takes worlds of single free bodies, fixed bodies and kinematic bodies, with
- * planes and any convex shapes, and contacts with or without sliding friction (tb_large_plan
- * decides); the batch takes all others. A stage is a function that all lanes of one launch run
+ * planes, any convex shapes, meshes and height fields, and contacts with or without sliding friction
+ * (tb_large_plan decides); the batch takes all others. A stage is a function that all lanes of one launch run
  * (base/grid.h); gpu/large/large_stages.h launches them in their order:
  *
  *     begin     poses, twists and free velocities                     large_motion.h
@@ -10,7 +10,7 @@
  *     codes     Morton codes; then a radix sort                       large_motion.h
  *     tree      nodes, then boxes from the leaves up                  collide/broad/box_tree.h
  *     find      partners of every shape; prefix sums; pairs            large_pairs.h
- *     narrow    points of pairs; prefix sums                          large_pairs.h
+ *     narrow    points of pairs; prefix sums                          large_pairs.h, large_mesh.h
  *     units     pairs that touch                                      large_rows.h
  *     colour    of units; then a radix sort                           contact/colouring.h
  *     rows      frames, arms, c, warm starts                          large_rows.h
@@ -32,8 +32,11 @@
 #include "step/large/large_plan.h"
 
 enum {
-    TB_LARGE_SLOTS = 16,        /* partners that a shape notes as it looks for them */
-    TB_LARGE_KINDS = 64,        /* pairs by the types of their shapes */
+    TB_LARGE_SLOTS = 16,                   /* partners that a shape notes as it looks for them */
+    TB_LARGE_KINDS = 64,                   /* pairs of convex shapes by their types */
+    TB_LARGE_NO_KIND = 2 * TB_LARGE_KINDS, /* after those, and pairs with a surface behind them */
+    TB_LARGE_TEAM_PAIRS = 32,              /* most pairs with surfaces that a team takes at once */
+    TB_LARGE_MOST_TEAMS = 2048,            /* teams that collide surfaces side by side */
     TB_LARGE_MOST_BLOCKS = 4096 /* most blocks of a launch whose lanes wait for each other */
 };
 
@@ -53,6 +56,8 @@ typedef struct tb_large_control {
     int32_t steps_left;
     int32_t pairs, hard, units, contacts, colours, rounds;
     int32_t angular;             /* rows of spin and rolling */
+    int32_t surface_points;      /* points of pairs with surfaces */
+    int32_t team_bytes;          /* wanted by a team that had too few */
     int32_t too_many;            /* pairs for 32 bits: no room would do */
     int32_t cached;              /* contacts of the step before */
     int32_t frictionless;        /* contacts */
@@ -97,6 +102,9 @@ typedef struct tb_large_pair {
 
 typedef struct tb_large_capacity {
     int32_t pairs, hard, units, contacts, colours;
+    int32_t surface_points;
+    int32_t team_bytes; /* scratch of each team that collides surfaces */
+    int32_t teams;
 } tb_large_capacity;
 
 typedef struct tb_large_world {
@@ -126,11 +134,14 @@ typedef struct tb_large_world {
     int32_t *found, *found_from; /* shapes + 1 */
     int32_t *partners;           /* shapes x TB_LARGE_SLOTS */
     tb_large_pair *pairs;
-    int32_t *hard_of, *hard_from;       /* pairs + 1: whether a pair is hard, and their numbers */
-    uint32_t *kinds, *sorted_kinds;     /* hard */
-    int32_t *hard_pairs, *sorted_hard;  /* hard: pairs, by kind */
-    tb_contact_point *hard_points;      /* hard x TB_MANIFOLD_POINTS */
-    uint64_t *touching, *touching_from; /* pairs + 1: contacts, and 2^32 where there are any */
+    int32_t *hard_of, *hard_from;      /* pairs + 1: whether a pair is hard, and their numbers */
+    uint32_t *kinds, *sorted_kinds;    /* hard */
+    int32_t *hard_pairs, *sorted_hard; /* hard: pairs, by kind */
+    tb_contact_point *hard_points;     /* hard x TB_MANIFOLD_POINTS; none with only_balls */
+    int32_t *surface_from;             /* hard: first point of a pair with a surface */
+    tb_contact_point *surface_points;
+    unsigned char *scratch;             /* teams x team_bytes */
+    uint64_t *touching, *touching_from; /* pairs + 1: contacts, and 2^32 times their units */
 
     /* units in the order of pairs, then of colours */
     int32_t *unit_pairs, *unit_homes; /* units; unit_homes + 1: first contact in the cache */
@@ -161,7 +172,7 @@ typedef struct tb_large_world {
 } tb_large_world;
 
 static_assert((int)TB_GRID_SLOTS <= (int)TB_LARGE_MOST_BLOCKS, "sums of slices have room");
-static_assert((int)TB_UNIT_CONTACTS == (int)TB_MANIFOLD_POINTS, "a unit is a manifold");
+static_assert((int)TB_UNIT_CONTACTS == (int)TB_MANIFOLD_POINTS, "a unit has room for a manifold");
 
 TB_LANE bool tb_large_stopped(const tb_large_world *f)
 {

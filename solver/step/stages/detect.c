@@ -8,41 +8,25 @@ TB_STATIC tb_box swept_box(const detection *d, int32_t s, tb_box box)
     return tb_box_swept(&box, d->velocity[s], d->spin[s], look_ahead(w), least_margin(w));
 }
 
-/* Velocity of a point that moves with a shape's body, m/s. */
-TB_STATIC tb_vec3 velocity_at(const detection *d, int32_t s, tb_vec3 point)
+TB_STATIC tb_flight flight_of(const detection *d, int32_t s)
 {
     const tb_world *w = d->world;
     const int32_t body = w->model->shapes[s].body;
-    const tb_vec3 arm = tb_v3_sub(point, w->dynamics.poses[body].position);
-    return tb_v3_add(d->velocity[s], tb_v3_cross(w->dynamics.velocities[body].angular, arm));
+    tb_flight flight;
+    flight.box = tb_shape_box(&d->shapes[s]);
+    flight.origin = w->dynamics.poses[body].position;
+    flight.velocity = d->velocity[s];
+    flight.angular = w->dynamics.velocities[body].angular;
+    flight.spin = d->spin[s];
+    return flight;
 }
 
-/* The same bound as tb_pair_margin's, but over the region where the surfaces can meet, for meshes, whose
- * number of pairs of triangles grows with the cube of the margin: bodies that roll on each other are
- * slow there and fast elsewhere. The region is the part of the box of `a` within `margin` of the box
- * of `b`. The relative velocity is affine in the point, so that its largest speed is at a corner.
- * Two terms cover the rest: the points that meet are up to `margin` apart, and move on arcs. */
+/* tb_local_margin of two shapes. */
 TB_STATIC tb_real local_margin(const detection *d, int32_t a, int32_t b, tb_real margin)
 {
     const tb_world *w = d->world;
-    const tb_vec3 reach = tb_v3(margin, margin, margin);
-    const tb_box own = tb_shape_box(&d->shapes[a]), other = tb_shape_box(&d->shapes[b]);
-    const tb_vec3 lower = tb_v3_max(own.lower, tb_v3_sub(other.lower, reach));
-    const tb_vec3 upper = tb_v3_min(own.upper, tb_v3_add(other.upper, reach));
-    tb_real fastest2 = 0;
-    for (int corner = 0; corner < 8; corner++) {
-        const tb_vec3 point = tb_v3(corner & 1 ? upper.x : lower.x, corner & 2 ? upper.y : lower.y,
-                                    corner & 4 ? upper.z : lower.z);
-        const tb_vec3 speed = tb_v3_sub(velocity_at(d, a, point), velocity_at(d, b, point));
-        fastest2 = tb_max(fastest2, tb_v3_length2(speed));
-    }
-    const tb_motion *velocities = w->dynamics.velocities;
-    const tb_real turn_a = tb_v3_length(velocities[w->model->shapes[a].body].angular);
-    const tb_real turn_b = tb_v3_length(velocities[w->model->shapes[b].body].angular);
-    const tb_real time = look_ahead(w);
-    const tb_real arcs = TB_R(0.5) * time * (turn_a * d->spin[a] + turn_b * d->spin[b]);
-    const tb_real approach = tb_sqrt(fastest2) + turn_b * margin + arcs;
-    return tb_min(margin, least_margin(w) + time * approach);
+    const tb_flight own = flight_of(d, a), other = flight_of(d, b);
+    return tb_local_margin(&own, &other, margin, look_ahead(w), least_margin(w));
 }
 
 TB_STATIC bool is_surface(const tb_posed_shape *shape)

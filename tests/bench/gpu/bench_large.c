@@ -1,7 +1,8 @@
 /* One large world on a card: piles of balls in a box of planes, 1 k to 1 M.
  *
- *     bench_large [most balls [fewest]]        default 1000000 1000
+ *     bench_large [most balls [fewest [planes|mesh|field]]]        default 1000000 1000 planes
  *
+ * mesh: the box is one mesh with two triangles a ball's diameter; field: its floor is a height field.
  * Prints a line of JSON for every size and precision: the whole step, its stages, one sweep alone,
  * plain and with momentum, the bytes that it moves by count and their share of the copy bandwidth;
  * then the growth exponent of the step, and the residual after 20 to 500 sweeps of either kind, of
@@ -64,9 +65,84 @@ static void add_plane(tb_scene *scene, const double position[3], double turn, do
     bench_check(tb_scene_add_shape(scene, &def, NULL, &error), &error);
 }
 
+static void add_asset(tb_scene *scene, tb_shape_type type, tb_handle asset,
+                      const double position[3])
+{
+    tb_error error;
+    tb_shape_def def = tb_shape_defaults();
+    def.type = type;
+    def.asset = asset;
+    def.surface.friction = friction();
+    memcpy(def.position, position, sizeof def.position);
+    bench_check(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+}
+
+/* Origin and edges of the five sides of an open box of edge 1, seen from inside: their product
+ * points into the box. */
+static const double SIDES[5][3][3] = {{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}},
+                                      {{0, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                                      {{0, 0, 0}, {0, 0, 1}, {1, 0, 0}},
+                                      {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}},
+                                      {{0, 1, 0}, {1, 0, 0}, {0, 0, 1}}};
+
+/* A box as one mesh of `cells` by `cells` squares a side. */
+static void add_mesh_box(tb_scene *scene, double width, int32_t cells)
+{
+    tb_error error;
+    const int32_t side = cells + 1, points = side * side;
+    double *vertices = calloc((size_t)points * 15, sizeof *vertices);
+    int32_t *triangles = calloc((size_t)cells * (size_t)cells * 30, sizeof *triangles), n = 0;
+    for (int32_t s = 0; s < 5; s++)
+        for (int32_t i = 0; i < points; i++)
+            for (int k = 0; k < 3; k++)
+                vertices[3 * (s * points + i) + k] =
+                    width * (SIDES[s][0][k] + SIDES[s][1][k] * (i % side) / cells +
+                             SIDES[s][2][k] * (i / side) / cells);
+    for (int32_t s = 0; s < 5; s++)
+        for (int32_t i = 0; i < cells * cells; i++) {
+            const int32_t a = s * points + i / cells * side + i % cells, b = a + 1, c = a + side;
+            const int32_t both[6] = {a, b, c + 1, a, c + 1, c};
+            memcpy(triangles + 3 * n, both, sizeof both);
+            n += 2;
+        }
+    tb_mesh_def mesh = tb_mesh_defaults();
+    mesh.vertices = vertices;
+    mesh.number_of_vertices = 5 * points;
+    mesh.triangles = triangles;
+    mesh.number_of_triangles = n;
+    tb_handle asset;
+    bench_check(tb_scene_add_mesh(scene, &mesh, &asset, &error), &error);
+    add_asset(scene, TB_SHAPE_MESH, asset, (const double[]){0, 0, 0});
+    free(vertices);
+    free(triangles);
+}
+
+/* A floor of waves up to height 0, a cell for a ball's diameter. */
+static void add_field(tb_scene *scene, double width, int32_t cells)
+{
+    tb_error error;
+    tb_handle asset;
+    const int32_t side = cells + 1;
+    const double high = 0.5 * RADIUS;
+    double *heights = calloc((size_t)side * (size_t)side, sizeof *heights);
+    for (int32_t i = 0; i < side * side; i++)
+        heights[i] = 0.5 * high * (1 + sin(0.9 * (i % side)) * cos(0.7 * (i / side)));
+    tb_height_field_def field = tb_height_field_defaults();
+    field.heights = heights;
+    field.rows = field.columns = side;
+    field.half_x = field.half_y = width / 2;
+    field.base = RADIUS;
+    bench_check(tb_scene_add_height_field(scene, &field, &asset, &error), &error);
+    add_asset(scene, TB_SHAPE_HEIGHT_FIELD, asset, (const double[]){width / 2, width / 2, -high});
+    free(heights);
+}
+
+typedef enum ground_kind { PLANES, MESH, FIELD } ground_kind;
+static const char *const GROUNDS[] = {"planes", "mesh", "field"};
+
 /* `count` balls of nearly one size, on a loose lattice with noise, in a box as wide as it is
  * full. */
-static tb_model *pile(int32_t count)
+static tb_model *pile(int32_t count, ground_kind ground)
 {
     tb_error error;
     tb_scene *scene = NULL;
@@ -78,11 +154,15 @@ static tb_model *pile(int32_t count)
     tb_scene_def options = tb_scene_options(scene);
     options.dt = 2e-3;
     bench_check(tb_scene_set_options(scene, &options, &error), &error);
-    add_plane(scene, (const double[]){0, 0, 0}, 0, 1, 0);
-    add_plane(scene, (const double[]){0, 0, 0}, half, 0, 1);
-    add_plane(scene, (const double[]){width, 0, 0}, -half, 0, 1);
-    add_plane(scene, (const double[]){0, 0, 0}, -half, 1, 0);
-    add_plane(scene, (const double[]){0, width, 0}, half, 1, 0);
+    if (ground == PLANES) add_plane(scene, (const double[]){0, 0, 0}, 0, 1, 0);
+    if (ground == MESH) add_mesh_box(scene, width, side);
+    if (ground == FIELD) add_field(scene, width, side);
+    if (ground != MESH) {
+        add_plane(scene, (const double[]){0, 0, 0}, half, 0, 1);
+        add_plane(scene, (const double[]){width, 0, 0}, -half, 0, 1);
+        add_plane(scene, (const double[]){0, 0, 0}, -half, 1, 0);
+        add_plane(scene, (const double[]){0, width, 0}, half, 1, 0);
+    }
     for (int32_t i = 0; i < count; i++) {
         tb_body_def body = tb_body_defaults();
         tb_joint_def joint = tb_joint_defaults();
@@ -127,6 +207,7 @@ typedef struct bench {
     int side;
     tb_gpu_large_state world;
     double last_step[2], last_count[2]; /* of the size before, by precision; s */
+    ground_kind ground;
 } bench;
 
 static void send(bench *b, const tb_state *state)
@@ -250,13 +331,14 @@ static void measure(bench *b, const tb_model *model, tb_precision precision, int
     const double contacts = report.contacts;
     const double bytes = bytes_of_sweep(precision, contacts, count, false);
     const double all_bytes = bytes_of_sweep(precision, contacts, count, true);
-    printf("{\"balls\": %d, \"rolling_m\": %g, \"precision\": \"%s\", \"contacts\": %d, "
-           "\"pairs\": %d, \"colours\": %d, "
+    printf("{\"balls\": %d, \"ground\": \"%s\", \"rolling_m\": %g, \"precision\": \"%s\", "
+           "\"contacts\": %d, \"pairs\": %d, \"colours\": %d, "
            "\"rounds\": %d, \"sweeps_a_step\": %d, \"step_ms\": %.4f, \"call_of_%d_ms\": %.2f, "
            "\"first_ms\": %.1f, \"residual\": %.3g, \"penetration_m\": %.3g, ",
-           count, rolling(), precision == TB_FLOAT ? "float" : "double", report.contacts,
-           report.pairs, report.colours, report.rounds, SETTLING_SWEEPS, 1e3 * step_seconds,
-           MEASURED_STEPS, 1e3 * call, 1e3 * first, report.last.residual, report.last.penetration);
+           count, GROUNDS[b->ground], rolling(), precision == TB_FLOAT ? "float" : "double",
+           report.contacts, report.pairs, report.colours, report.rounds, SETTLING_SWEEPS,
+           1e3 * step_seconds, MEASURED_STEPS, 1e3 * call, 1e3 * first, report.last.residual,
+           report.last.penetration);
     for (int k = 0; k < TB_GPU_LARGE_MARKS - 1; k++)
         printf("\"%s_ms\": %.4f, ", STAGES[k], 1e3 * stages[k]);
     printf("\"sweep_us\": %.2f, \"sweep_with_momentum_us\": %.2f, \"sweep_by_launches_us\": %.2f, "
@@ -284,9 +366,11 @@ int main(int argc, char **argv)
     const int32_t most = argc > 1 ? atoi(argv[1]) : 1000000;
     bench_check(tb_gpu_device_open(0, &b.device, &error), &error);
     const int32_t least = argc > 2 ? atoi(argv[2]) : 1000;
+    for (int k = PLANES; k <= FIELD; k++)
+        if (argc > 3 && strcmp(argv[3], GROUNDS[k]) == 0) b.ground = (ground_kind)k;
     for (int32_t count = least; count <= most; count *= 10) {
         const double before = bench_now();
-        tb_model *model = pile(count);
+        tb_model *model = pile(count, b.ground);
         fprintf(stderr, "%d balls: model made in %.2f s\n", count, bench_now() - before);
         for (int p = 0; p < 2; p++) {
             measure(&b, model, p ? TB_DOUBLE : TB_FLOAT, count);

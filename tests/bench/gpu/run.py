@@ -22,7 +22,8 @@ Parts, in this order:
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
   schurpa    Litven's table 7.1 (tribo bench schurpa); products with a band, solves in a row with
              the active sets of the last one                                (bench_programs)
-  field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_large)
+  field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres in planes, of up
+             to 100 k in a mesh and on a height field                     (bench_large)
   first      from process start to the first answer, and for one more unseen model  (bench_first)
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
   calls      time of a call for one world and its parts               (bench_gpu_calls)
@@ -83,7 +84,7 @@ SHORT: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("memcheck", "humanoid", ("--parts", "whole", *OVERLAP)),
 )
 SHORT_STEPS, SHORT_HOLD = 40, "5"  # of the whole way, of the hold: enough for solves to overlap
-SANITIZED = ("test_gpu_large", "some_steps_of_a_small_pile")
+SANITIZED = ("test_gpu_large", ("some_steps_of_a_small_pile", "some_steps_in_a_basin"))
 
 
 class Measure:
@@ -163,14 +164,16 @@ class Measure:
             command = self.command_of(replace(scenes_by_name[name], steps=SHORT_STEPS))
             command += [*options, "--how", "double:1e-6", "--hold-steps", SHORT_HOLD, "8"]
             self.sanitize([program, "--tool", tool], " ".join([name, *options]), command)
-        pile, test = SANITIZED
+        large, tests = SANITIZED
         if "TRIBO_TEST_PLAYED" in os.environ or not Path("/dev/nvidiactl").exists():
             # as tests/unit/gpu/card_util.h decides it
-            self.run.fail(f"sanitizer of {test}", "the processor would play the card")
+            self.run.fail(f"sanitizer of {large}", "the processor would play the card")
             return
+        command = [str(self.run.build / "tests/unit" / large)]
         for tool in TOOLS:
-            command = [str(self.run.build / "tests/unit" / pile)]
-            self.sanitize([program, "--tool", tool], test, command, CK_FORK="no", CK_RUN_CASE=test)
+            for test in tests:
+                named = {"CK_FORK": "no", "CK_RUN_CASE": test}
+                self.sanitize([program, "--tool", tool], test, command, **named)
 
     def sanitize(
         self, sanitizer: list[str], told: str, command: list[str], **environment: str
@@ -255,7 +258,10 @@ class Measure:
             self.run.collect("kamino", [*command, "--worlds", str(worlds)])
 
     def field(self) -> None:
-        self.run.collect("field", [self.bench / "bench_large"])
+        command = [self.bench / "bench_large"]
+        self.run.collect("field", command)
+        for ground in ("mesh", "field"):
+            self.run.collect("field", [*command, "100000", "1000", ground])
 
     def schurpa(self) -> None:
         """At the thesis' size."""

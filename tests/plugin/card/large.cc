@@ -1,6 +1,6 @@
 // Large-world mode of the card that the processor plays: the host's side is the backend's own, the
 // stages are those of a card with one lane. Compiled as double and, with TB_SINGLE, as float.
-#include "gpu/large/large_unit.h"
+#include "gpu/large/large_mesh_unit.h"
 
 #include "gpu/large/large_calls.h"
 #include "played.h"

@@ -96,6 +96,11 @@ void tb_grid_add(int32_t *into, int32_t x)
     __atomic_fetch_add(into, x, __ATOMIC_RELAXED);
 }
 
+int32_t tb_grid_take(int32_t *from, int32_t x)
+{
+    return __atomic_fetch_add(from, x, __ATOMIC_RELAXED);
+}
+
 int32_t tb_grid_read(const int32_t *from)
 {
     return __atomic_load_n(from, __ATOMIC_RELAXED);

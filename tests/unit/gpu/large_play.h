@@ -3,7 +3,7 @@
 #ifndef LARGE_PLAY_H
 #define LARGE_PLAY_H
 
-#include "gpu/large/large_unit.h"
+#include "gpu/large/large_mesh_unit.h"
 
 #include "large_stages_played.h"
 
@@ -46,9 +46,14 @@ extern "C" tb_status large_played_step(tb_state *state, const tb_large_plan *giv
     f->plan = plan;
     tb_large_set_options(f, options, m);
     f->capacity = tb_large_first_capacity(&plan);
-    if (capacity > 0)
-        f->capacity.pairs = f->capacity.hard = f->capacity.units = f->capacity.contacts = capacity,
+    if (capacity > 0) {
+        f->capacity.pairs = f->capacity.hard = f->capacity.units = f->capacity.contacts = capacity;
         f->capacity.colours = 2;
+    }
+    if (capacity > 0 && plan.surfaces > 0) {
+        f->capacity.surface_points = capacity;
+        f->capacity.team_bytes = 2048;
+    }
     if (state->number_of_contacts > f->capacity.contacts)
         f->capacity.contacts = state->number_of_contacts;
     tb_large_lay_out_fixed(f, kept.take(tb_large_lay_out_fixed(f, NULL)));

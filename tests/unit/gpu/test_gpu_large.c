@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+#include "step/large/large_plan.h"
+
 #include "../../plugin/card/large.h"
 
 /* ---- scenes ---- */
@@ -67,6 +69,108 @@ static tb_model *pile(int32_t count, double friction)
 static tb_model *small_pile(void)
 {
     return pile(216, 0);
+}
+
+typedef enum basin_kind { MESH_BASIN, FIELD_BASIN, MESHES_BASIN } basin_kind;
+
+/* Wavy ground with a steep rim. */
+static void add_ground(tb_scene *scene, basin_kind kind, double width, double friction)
+{
+    enum { SIDE = 17 };
+    tb_error error;
+    double vertices[3 * SIDE * SIDE], heights[SIDE * SIDE];
+    int32_t triangles[6 * (SIDE - 1) * (SIDE - 1)], count = 0;
+    tb_shape_def shape = tb_shape_defaults();
+    shape.surface.friction = friction;
+    for (int32_t i = 0; i < SIDE * SIDE; i++) {
+        const double x = (double)(i % SIDE) / (SIDE - 1), y = (double)(i / SIDE) / (SIDE - 1);
+        const double out = fmax(fabs(x - 0.5), fabs(y - 0.5));
+        const double p[3] = {width * (x - 0.5), width * (y - 0.5),
+                             0.05 + 0.02 * sin(20 * x) * cos(17 * y) +
+                                 (out > 0.4 ? 8 * width * (out - 0.4) : 0)};
+        memcpy(vertices + 3 * i, p, sizeof p);
+        heights[i] = p[2];
+        if (i % SIDE == SIDE - 1 || i / SIDE == SIDE - 1) continue;
+        const int32_t both[6] = {i, i + 1, i + SIDE + 1, i, i + SIDE + 1, i + SIDE};
+        memcpy(triangles + 3 * count, both, sizeof both);
+        count += 2;
+    }
+    if (kind == FIELD_BASIN) {
+        tb_height_field_def field = tb_height_field_defaults();
+        field.heights = heights;
+        field.rows = field.columns = SIDE;
+        field.half_x = field.half_y = width / 2;
+        field.base = 0.1;
+        TEST_OK(tb_scene_add_height_field(scene, &field, &shape.asset, &error), &error);
+    } else {
+        tb_mesh_def mesh = tb_mesh_defaults();
+        mesh.vertices = vertices;
+        mesh.number_of_vertices = SIDE * SIDE;
+        mesh.triangles = triangles;
+        mesh.number_of_triangles = count;
+        TEST_OK(tb_scene_add_mesh(scene, &mesh, &shape.asset, &error), &error);
+    }
+    shape.type = kind == FIELD_BASIN ? TB_SHAPE_HEIGHT_FIELD : TB_SHAPE_MESH;
+    TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+}
+
+/* A block of triangles without one of them, so that it is no polytope. */
+static tb_handle open_block(tb_scene *scene)
+{
+    static const double half[3] = {0.05, 0.04, 0.03};
+    tb_error error;
+    double vertices[24];
+    int32_t triangles[36];
+    tb_handle asset;
+    box_mesh(half, vertices, triangles);
+    tb_mesh_def mesh = tb_mesh_defaults();
+    mesh.vertices = vertices;
+    mesh.number_of_vertices = 8;
+    mesh.triangles = triangles + 3;
+    mesh.number_of_triangles = 11;
+    mesh.inertia = TB_MESH_INERTIA_CONVEX;
+    TEST_OK(tb_scene_add_mesh(scene, &mesh, &asset, &error), &error);
+    return asset;
+}
+
+/* Shapes in a basin of triangles or of heights, with MESHES_BASIN meshes among them. */
+static tb_model *basin(basin_kind kind, int32_t count, double friction)
+{
+    static const tb_shape_type types[] = {TB_SHAPE_SPHERE, TB_SHAPE_BOX, TB_SHAPE_CAPSULE,
+                                          TB_SHAPE_CYLINDER, TB_SHAPE_ELLIPSOID};
+    tb_error error;
+    tb_scene *scene = new_scene();
+    tb_handle block = {0};
+    const int32_t side = (int32_t)ceil(sqrt((double)count / 3));
+    uint32_t seed = 5;
+    add_ground(scene, kind, 0.15 * side / 0.7, friction);
+    if (kind == MESHES_BASIN) block = open_block(scene);
+    for (int32_t i = 0; i < count; i++) {
+        tb_body_def body = tb_body_defaults();
+        tb_shape_def shape = tb_shape_defaults();
+        const int32_t at[3] = {i % side, i / side % side, i / side / side};
+        for (int k = 0; k < 3; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            body.position[k] = 0.15 * (at[k] - (k < 2 ? 0.5 * (side - 1) : 0)) +
+                               0.02 * ((double)(seed >> 8) / 16777216) + (k == 2 ? 0.16 : 0);
+        }
+        const double turn = 0.7 * (i % 7);
+        body.orientation[0] = cos(turn / 2);
+        body.orientation[1] = 0.6 * sin(turn / 2);
+        body.orientation[3] = 0.8 * sin(turn / 2);
+        TEST_OK(tb_scene_add_body(scene, &body, &shape.body, &error), &error);
+        add_joint(scene, shape.body, TB_JOINT_FREE, NULL);
+        shape.type = types[i % 5];
+        shape.size[0] = 0.04, shape.size[1] = 0.03, shape.size[2] = 0.03;
+        if (kind == MESHES_BASIN && i % 2 == 0) {
+            shape.type = TB_SHAPE_MESH;
+            shape.asset = block;
+            memset(shape.size, 0, sizeof shape.size);
+        }
+        shape.surface.friction = friction;
+        TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+    }
+    return finish(scene);
 }
 
 static tb_stepper *stepper_of(tb_backend_choice backend, tb_precision precision, const char *solver,
@@ -172,6 +276,9 @@ START_TEST(scenes_agree_with_the_cpu)
     agree("216 balls without friction", small_pile(), "sor", 100, 1e-7);
     agree_with("newton", "balls with rolling friction", leaning(), "sor", 200, 1e-9);
     agree_with("newton", "balls with rolling friction", leaning(), "jor", 100, 1e-9);
+    agree("shapes in a basin of triangles", basin(MESH_BASIN, 40, 0), "sor", 60, 1e-9);
+    agree("shapes in a basin of heights", basin(FIELD_BASIN, 40, 0), "sor", 60, 1e-9);
+    agree("shapes and meshes in a basin", basin(MESHES_BASIN, 40, 0), "sor", 50, 1e-9);
 }
 END_TEST
 
@@ -278,6 +385,85 @@ START_TEST(some_steps_of_a_small_pile_that_rolls)
 {
     some_steps(rolling_pile(64, 0.5, 0.005));
     some_steps(boxes_that_roll());
+}
+END_TEST
+
+/* The same where meshes and height fields are. */
+START_TEST(some_steps_in_a_basin)
+{
+    enum { STEPS = 3, SKIPPED = 80 };
+    find_card();
+    choose_large(1);
+    tb_error error;
+    for (int i = 0; i < 6; i++) {
+        tb_model *model = basin((basin_kind)(i / 2), 48, 0.5);
+        const tb_precision precision = i % 2 ? TB_FLOAT : TB_DOUBLE;
+        tb_certificate a, b;
+        tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, precision, "sor", 1e-3, 10);
+        tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, precision, "sor", 1e-3, 200);
+        tb_state *x = state_of(model), *y = NULL;
+        TEST_OK(tb_step(cpu, x, SKIPPED, &a, &error), &error);
+        TEST_OK(tb_state_fork(x, &y, &error), &error);
+        TEST_OK(tb_step(gpu, x, STEPS, &a, &error), &error);
+        TEST_OK(tb_step(cpu, y, STEPS, &b, &error), &error);
+        ck_assert_int_eq(a.step, SKIPPED + STEPS);
+        ck_assert_int_ge(a.contacts, b.contacts - 2);
+        ck_assert_int_le(a.contacts, b.contacts + 2);
+        ck_assert_int_gt(a.contacts, 20);
+        ck_assert_double_lt(difference(x, y, false), 1e-3);
+        tb_state_destroy(x);
+        tb_state_destroy(y);
+        tb_stepper_destroy(gpu);
+        tb_stepper_destroy(cpu);
+        tb_model_destroy(model);
+    }
+}
+END_TEST
+
+/* Teams take their points in any order: the bytes are the same each time. */
+START_TEST(runs_in_a_basin_have_the_same_bytes)
+{
+    const bool played = find_card();
+    const int32_t shapes = played ? 60 : 3000, runs = played ? 2 : 5;
+    if (played) choose_large(1);
+    tb_error error;
+    tb_certificate certificate;
+    for (int kind = MESH_BASIN; kind <= MESHES_BASIN; kind++) {
+        tb_model *model = basin((basin_kind)kind, shapes, 0.5);
+        tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_FLOAT, "sor", 1e-4, 30);
+        uint64_t first = 0;
+        for (int run = 0; run < runs; run++) {
+            tb_state *state = state_of(model);
+            for (int i = 0; i < 100; i += run == 0 ? 10 : 100)
+                TEST_OK(tb_step(gpu, state, run == 0 ? 10 : 100, &certificate, &error), &error);
+            if (run == 0) first = tb_state_hash(state);
+            ck_assert_uint_eq(tb_state_hash(state), first);
+            tb_state_destroy(state);
+        }
+        ck_assert_int_gt(certificate.contacts, shapes);
+        tb_stepper_destroy(gpu);
+        tb_model_destroy(model);
+    }
+}
+END_TEST
+
+/* A card takes triangles of many shapes, and the backend that chooses leaves those of few shapes to
+ * the processor. */
+START_TEST(auto_takes_a_card_for_meshes_among_many_shapes)
+{
+    find_card();
+    choose_large(0);
+    tb_error error;
+    tb_stepper *any = stepper_of(TB_BACKEND_AUTO, TB_DOUBLE, "sor", 1e-3, 3);
+    for (int many = 0; many < 2; many++) {
+        tb_model *model = basin(MESH_BASIN, many ? TB_LARGE_WORLD : 30, 0.5);
+        tb_state *state = state_of(model);
+        TEST_OK(tb_step(any, state, 1, NULL, &error), &error);
+        ck_assert_str_eq(tb_stepper_measure(any).backend, many ? "gpu" : "cpu");
+        tb_state_destroy(state);
+        tb_model_destroy(model);
+    }
+    tb_stepper_destroy(any);
 }
 END_TEST
 
@@ -515,7 +701,8 @@ START_TEST(a_large_world_finds_its_model_where_it_has_moved)
 END_TEST
 
 TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes, some_steps_of_a_small_pile,
-          some_steps_of_a_small_pile_that_rolls, a_large_world_that_diverges_is_frozen,
-          a_large_world_follows_a_course, contacts_of_a_large_world_stay_on_the_card,
-          room_grows_and_nothing_is_lost, warming_up_keeps_no_memory,
-          a_large_world_finds_its_model_where_it_has_moved)
+          some_steps_of_a_small_pile_that_rolls, some_steps_in_a_basin,
+          auto_takes_a_card_for_meshes_among_many_shapes, runs_in_a_basin_have_the_same_bytes,
+          a_large_world_that_diverges_is_frozen, a_large_world_follows_a_course,
+          contacts_of_a_large_world_stay_on_the_card, room_grows_and_nothing_is_lost,
+          warming_up_keeps_no_memory, a_large_world_finds_its_model_where_it_has_moved)

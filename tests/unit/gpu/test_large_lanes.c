@@ -1,7 +1,7 @@
 /* Large-world mode with threads that play the lanes of a card's blocks: the same bytes with any number of
  * blocks, the contacts of one lane; under ThreadSanitizer, no two lanes at the same number without a
  * sync between them. */
-#include "large_scenes.h"
+#include "large_surfaces.h"
 #include "grid_play.h"
 
 large_step large_lanes_step;
@@ -47,6 +47,9 @@ START_TEST(any_number_of_blocks_leaves_the_same_bytes)
     compare_blocks(mixed(0.5), "sor", true);
     compare_blocks(mixed(0.5), "sor", false);
     compare_blocks(hub(), "sor", true);
+    compare_blocks(grounded(ROUGH, false, 0.5, 36, 0.05), "sor", true);
+    compare_blocks(grounded(FUNNEL, true, 0.5, 36, 0.05), "sor", true);
+    compare_blocks(grounded(FIELD, false, 0.5, 36, 0.05), "sor", true);
 }
 END_TEST
 
