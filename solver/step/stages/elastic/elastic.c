@@ -119,6 +119,28 @@ TB_STATIC tb_real without_rounding(tb_real sum, tb_real terms)
     return tb_abs(sum) <= ROUNDING * terms ? 0 : sum;
 }
 
+/* Derivatives of all strains by the corners' places. */
+TB_STATIC void find_gradients(const tb_model_elastic *e, const elastic_shape *s,
+                              tb_vec3 gradients[6][4])
+{
+    if (e->kind == TB_ELASTIC_HINGE) {
+        for (int i = 0; i < 4; i++) gradients[0][i] = s->slopes[i];
+        return;
+    }
+    for (int k = 0; k < 6; k++)
+        for (int i = 0; i < 4; i++) gradients[k][i] = tb_v3(0, 0, 0);
+    for (int32_t i = 0; i < e->modes; i++) {
+        int32_t ends[2];
+        tb_elastic_edge(i, ends);
+        const tb_vec3 edge = tb_v3_scale(s->edges[i], 2);
+        for (int k = 0; k < 6; k++) {
+            const tb_vec3 pull = tb_v3_scale(edge, TB_R(e->strain[k][i]));
+            gradients[k][ends[0]] = tb_v3_sub(gradients[k][ends[0]], pull);
+            gradients[k][ends[1]] = tb_v3_add(gradients[k][ends[1]], pull);
+        }
+    }
+}
+
 /* Fills the rows of a block with the strains' derivatives by the dofs. Drops strains that are rounding of the corners'
  * places. */
 TB_STATIC void fill_strains(const tb_world *w, const tb_model_elastic *e, elastic_shape *s,
@@ -128,12 +150,13 @@ TB_STATIC void fill_strains(const tb_world *w, const tb_model_elastic *e, elasti
     const tb_dynamics *d = &w->dynamics;
     const int32_t width = w->chains.width;
     tb_vec3 gradients[6][4];
+    find_gradients(e, s, gradients);
     for (int32_t k = 0; k < e->modes; k++) {
-        tb_real one[6] = {0}, terms = 0;
-        one[k] = 1;
-        gradient_of(e, s, one, gradients[k]);
-        for (int32_t i = 0; i < e->corners; i++)
-            terms += tb_v3_length(gradients[k][i]) * tb_v3_length(s->corners[i]);
+        tb_real terms = 0;
+        for (int32_t i = 0; i < e->corners; i++) {
+            const tb_vec3 g = gradients[k][i], x = s->corners[i];
+            terms += tb_abs(g.x * x.x) + tb_abs(g.y * x.y) + tb_abs(g.z * x.z);
+        }
         s->strain[k] = without_rounding(s->strain[k], terms);
     }
     for (int32_t i = 0; i < e->corners; i++)
@@ -198,6 +221,11 @@ TB_EXTERN tb_status tb_elastics_add_rows(tb_world *world)
     const tb_model *m = w->model;
     const int32_t memory = tb_row_memory_layout(m).elastics;
     const int32_t others = m->number_of_tendons + m->number_of_actuators + m->number_of_equalities;
+    /* as of corners of three dofs; more is reserved as it is needed */
+    int32_t rows = 0;
+    for (int32_t i = 0; i < m->number_of_elastics; i++) rows += m->elastics[i].modes;
+    if (!tb_block_reserve(w, m->number_of_elastics, rows, 12 * (int64_t)rows))
+        return TB_RESOURCE_EXHAUSTED;
     for (int32_t i = 0; i < m->number_of_elastics; i++) {
         if (w->sleep && tb_world_leaves_out(w, m->first_trees[others + i])) continue;
         if (!add_block(w, &m->elastics[i], memory + TB_ELASTIC_ROWS * i))
