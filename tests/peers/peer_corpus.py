@@ -71,7 +71,7 @@ DOCUMENTED = {
 }
 
 # Models left out by name: deformable bodies, and programs inside of models.
-LEFT_OUT = ("flexcomp", "elastic flexes", "deformable", "plugin", 'type="sdf"')
+LEFT_OUT = ("flexcomp", "deformable", "plugin", 'type="sdf"')
 
 Line = dict[str, Any]
 
