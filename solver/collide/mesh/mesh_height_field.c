@@ -130,24 +130,14 @@ TB_STATIC uint8_t part_edge_kind(const field_part *p, const double *normals, int
     return tb_v3_dot(turn, edge) > 0 ? TB_EDGE_CONVEX : TB_EDGE_CONCAVE;
 }
 
-/* cells from first to last (exclusive) that overlap an interval, with one more on each side */
-TB_STATIC void part_range(double lower, double upper, double half, int32_t cells, int32_t *first,
-                          int32_t *count)
-{
-    const double scale = cells / (2 * half);
-    const double a = floor((lower + half) * scale) - 1, b = floor((upper + half) * scale) + 2;
-    *first = a > 0 ? (a < cells - 1 ? (int32_t)a : cells - 1) : 0;
-    const int32_t end = b < cells ? (b > *first + 1 ? (int32_t)b : *first + 1) : cells;
-    *count = end - *first;
-}
-
 TB_EXTERN bool tb_height_field_part(const tb_height_field *field, const double lower[3],
                                     const double upper[3], tb_arena *arena, tb_triangle_mesh *mesh,
                                     const int32_t **names)
 {
     field_part p = {.field = field};
-    part_range(lower[0], upper[0], field->half_x, field->columns - 1, &p.column, &p.columns);
-    part_range(lower[1], upper[1], field->half_y, field->rows - 1, &p.row, &p.rows);
+    tb_height_field_range(lower[0], upper[0], field->half_x, field->columns - 1, &p.column,
+                          &p.columns);
+    tb_height_field_range(lower[1], upper[1], field->half_y, field->rows - 1, &p.row, &p.rows);
     const size_t cells = (size_t)p.rows * (size_t)p.columns;
     const size_t most = 4 * cells + 4 * ((size_t)p.rows + (size_t)p.columns);
     const size_t vertices = 2 * ((size_t)p.rows + 1) * ((size_t)p.columns + 1);

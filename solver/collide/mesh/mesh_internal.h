@@ -302,4 +302,15 @@ TB_FN void tb_mesh_carry_box(const tb_mat33 *rotation, const double shift[3], co
     }
 }
 
+/* The cells of a height field along one axis that overlap an interval, with one more on each side. */
+TB_FN void tb_height_field_range(double lower, double upper, double half, int32_t cells,
+                                 int32_t *first, int32_t *count)
+{
+    const double scale = cells / (2 * half);
+    const double a = floor((lower + half) * scale) - 1, b = floor((upper + half) * scale) + 2;
+    *first = a > 0 ? (a < cells - 1 ? (int32_t)a : cells - 1) : 0;
+    const int32_t end = b < cells ? (b > *first + 1 ? (int32_t)b : *first + 1) : cells;
+    *count = end - *first;
+}
+
 #endif

@@ -37,8 +37,8 @@ TB_STATIC bool field_is_near(const tb_height_field *field, const double lower[3]
 {
     int32_t row, rows, column, columns;
     if (lower[2] > field->highest) return false;
-    part_range(lower[0], upper[0], field->half_x, field->columns - 1, &column, &columns);
-    part_range(lower[1], upper[1], field->half_y, field->rows - 1, &row, &rows);
+    tb_height_field_range(lower[0], upper[0], field->half_x, field->columns - 1, &column, &columns);
+    tb_height_field_range(lower[1], upper[1], field->half_y, field->rows - 1, &row, &rows);
     for (int32_t r = row; r <= row + rows; r++)
         for (int32_t c = column; c <= column + columns; c++)
             if (lower[2] <= field->heights[(size_t)r * (size_t)field->columns + (size_t)c])

@@ -11,7 +11,10 @@
 #define TB_LARGE_MESH_H
 
 #include "collide/mesh/mesh_near.h"
+#include "step/large/large_layout.h"
 #include "step/large/large_pairs.h"
+
+#ifdef TB_DEVICE /* teams of lanes look for the points */
 
 TB_LANE tb_posed_shape tb_large_posed(const tb_large_world *f, const tb_model_shape *shape,
                                       const tb_large_body *body)
@@ -191,4 +194,5 @@ TB_STATIC void tb_large_stage_surfaces(const tb_large_world *f)
     tb_large_report_partners(f, team.flags);
 }
 
+#endif
 #endif
