@@ -8,6 +8,7 @@
 #include "step/certificate.h"
 #include "step/large/large_plan.h"
 #include "step/planar/planar.h"
+#include "step/pull.h"
 #include "step/soft.h"
 #include "step/step.h"
 #include "tribo_soft.h"

@@ -17,6 +17,7 @@
 #define TB_MJCF_H
 
 #include "model/names.h"
+#include "model/pull.h"
 #include "model/import/xml.h"
 
 /* Returns from the function if a call fails: the context owns all memory. */
@@ -104,11 +105,8 @@ typedef struct mjcf_aligned {
 /* How the length ranges of muscles are found (compiler's lengthrange): see mjcf_lengths.c. */
 typedef struct mjcf_length_search {
     bool off, takes_limits, renews; /* mode="none"; uselimit; not useexisting */
-    double acceleration;            /* norm of that of all dofs */
-    double most_force;              /* norm of that on all dofs; 0: no bound */
-    double time_constant;           /* s, in which velocities fade */
-    double dt, duration, interval;  /* s; a length counts in the last interval of the duration */
-    double tolerance;               /* of its change there, as a share of the range */
+    tb_pull_search pull;
+    double tolerance; /* of a length's change in the last interval, as a share of the range */
 } mjcf_length_search;
 
 /* A kinematic body in the described pose: position, orientation. */
@@ -532,8 +530,6 @@ tb_status mjcf_read_keyframes(mjcf *m);
  * first dofs) and of each actuator's transmission; of actuators with a muscle_scale instead the
  * acceleration |M^-1 J'| of a unit force. The caller frees both arrays. */
 tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
-/* |M^-1 row|, by the Cholesky factor of M; row becomes M^-1 row. */
-double mjcf_acceleration(const double *factor, int n, double *row);
 
 /* ---- import/mjcf_lengths.c ---- */
 
@@ -541,7 +537,8 @@ mjcf_length_search mjcf_length_search_defaults(void);
 /* Attributes of a compiler's lengthrange over those that are there. */
 tb_status mjcf_read_length_search(mjcf *m, const xmlNode *node, mjcf_length_search *search);
 /* Shortest and longest lengths of the muscles that seek them, two numbers per actuator, which the caller
- * frees. The scene is of no use afterwards. */
+ * frees: NaN where nobody can look for them, in a program without the stepper. The scene is of no use
+ * afterwards. */
 tb_status mjcf_find_lengths(mjcf *m, double **lengths);
 
 /* restitution and tangential_restitution: attributes of Tribod, which MuJoCo has not */

@@ -271,8 +271,15 @@ static tb_status read_lengths(mjcf *m, const mjcf_element *element, mjcf_actuato
         if (!lost) return TB_OK;
         return mjcf_note_past(
             m, node, "lengthrange",
-            "is not given, and pulled short and long the muscle comes to no rest: "
-            "the range of the joint or tendon is taken");
+            "is neither given nor found by pulling the muscle short and long: the "
+            "range of the joint or tendon is taken");
+    }
+    if (lost) { /* in a program that cannot step the model */
+        range[1] = 1;
+        return mjcf_note_past(
+            m, node, "lengthrange",
+            "is not given, and is found where models are stepped: until then it is "
+            "0 to 1");
     }
     actuator->seeks_lengths = m->needs_lengths = true;
     range[0] = found != NULL ? found[0] : 0;

@@ -199,7 +199,8 @@ static void actuator_row(const mjcf *m, const tb_model *model, const tb_pose *po
     }
 }
 
-double mjcf_acceleration(const double *factor, int n, double *row)
+/* The acceleration |M^-1 J'| of a unit force. */
+static double acceleration(const double *factor, int n, double *row)
 {
     double sum = 0;
     tb_cholesky_solve(factor, n, n, row);
@@ -257,7 +258,7 @@ tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators)
         }
         memset(row, 0, n * sizeof *row);
         actuator_row(m, model, poses, motions, actuator, row);
-        (*actuators)[i] = actuator->muscle_scale > 0 ? mjcf_acceleration(mass, (int)n, row)
+        (*actuators)[i] = actuator->muscle_scale > 0 ? acceleration(mass, (int)n, row)
                                                      : reflected(mass, (int)n, row);
     }
 done:
