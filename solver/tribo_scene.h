@@ -448,8 +448,8 @@ typedef enum tb_elastic_kind {
 /* A massless elastic thing between sites, at rest in the described pose. The energy of a triangle or tetrahedron is
  * that of St. Venant and Kirchhoff, volume (lambda/2 tr(G)^2 + mu G:G), G Green's strain. A hinge resists bending: its
  * energy is k s^2 / 2, s = 2 sin((theta - theta0) / 2), theta the angle of its triangles' normals, k = D L^2 / (A + B),
- * D = young thickness^3 / (12 (1 - poisson^2)), L the edge's length, A and B the areas at rest. Damping: the forces are
- * those of G + damping dG/dt and s + damping ds/dt. Compiling gives INVALID_ARGUMENT for corners in a line or, of a
+ * D = young thickness^3 / (12 (1 - poisson^2)), L the edge's length, A and B the areas at rest. Damping adds
+ * damping dG/dt to G in the forces, and damping ds/dt to s. Compiling gives INVALID_ARGUMENT for corners in a line or, of a
  * tetrahedron, in a plane. A card refuses models with elastics. */
 typedef struct tb_elastic_def {
     tb_elastic_kind kind;

@@ -223,7 +223,9 @@ typedef struct tb_certificate {
     uint32_t flags;   /* tb_certificate_flags */
     int64_t step;     /* of the world, counted from 1 */
     double time;      /* s, at the end of the step */
-    double residual; /* natural map at rho = 1 in De Saxcé form over the norm of c; dimensionless */
+    /* natural map at rho = 1 in De Saxcé form over the norm of c, which counts at least the rounding of
+     * velocities (solver/README.md); dimensionless */
+    double residual;
     double penetration;           /* m, largest */
     double cone_error;            /* N s, largest excess of a tangential impulse over mu lambda_n */
     double complementarity_error; /* N m s^-1 s = J, largest |lambda_n xi_n| */

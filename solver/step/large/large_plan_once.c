@@ -53,7 +53,7 @@ static const char *refuses_shapes(const tb_model *m)
 {
     int32_t planes = 0;
     if (m->has_adhesive_surfaces) return "it has surfaces that adhere";
-    if (m->number_of_elements > 0) return "it has elements of flexes";
+    if (m->number_of_elements + m->number_of_elastics > 0) return "it has elements of flexes";
     for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
         const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
         if (!has_known_kind(&shape->surface)) return "it has friction of another kind";

@@ -386,7 +386,7 @@ START_TEST(lengths_of_muscles_are_found_by_pulling)
     check_lengths(&c, 0, -4 * degree, 2 * degree, 1e-8);
     mjcf_free(&c);
 
-    /* what is given stays, unless all are to be found */
+    /* given ranges stay, unless all are to be found */
     c = mjcf_load(ARM("", "<muscle joint='j'/><muscle joint='k' lengthrange='.2 .3'/>"
                           "<muscle tendon='t' gear='2'/>"));
     check_lengths(&c, 0, -60 * degree, 80 * degree, 1e-8);

@@ -319,8 +319,8 @@ START_TEST(texts_from_a_network_touch_no_files)
 }
 END_TEST
 
-/* What MuJoCo's reader takes although it is not quite XML. */
-START_TEST(what_is_nearly_xml_is_read)
+/* Texts that MuJoCo's reader takes although they are not quite XML. */
+START_TEST(texts_that_are_nearly_xml_are_read)
 {
     static const struct {
         const char *before, *model, *inside, *warning;
@@ -407,5 +407,5 @@ TEST_MAIN(options_are_mujocos, what_has_no_effect_is_said_once_with_its_place,
           what_would_change_the_motion_is_refused, unknown_words_are_refused_with_element_and_line,
           numbers_that_are_none_are_refused_everywhere, hostile_documents_are_refused,
           includes_stand_where_they_are_named, includes_that_make_no_sense_are_refused,
-          texts_from_a_network_touch_no_files, what_is_nearly_xml_is_read,
+          texts_from_a_network_touch_no_files, texts_that_are_nearly_xml_are_read,
           empty_attributes_are_absent_ones)

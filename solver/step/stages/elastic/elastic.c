@@ -107,6 +107,15 @@ TB_STATIC void corner_velocities(const tb_dynamics *d, const tb_model_elastic *e
     }
 }
 
+/* How fast the strains change at velocities u of the dofs, while kinematic bodies rest. */
+TB_STATIC void rates_at(const tb_dynamics *d, const tb_model_elastic *e, const elastic_shape *s,
+                        const tb_real *u, tb_real rates[6])
+{
+    tb_vec3 v[4];
+    corner_velocities(d, e, s, u, v);
+    rates_of(e, s, v, rates);
+}
+
 /* ---- rows ---- */
 
 /* Rounding of a sum over the largest it may be by its terms. */
@@ -281,10 +290,8 @@ TB_EXTERN tb_real tb_elastics_power(const tb_world *world, const tb_real *u)
     for (int32_t n = 0; n < m->number_of_elastics; n++) {
         const tb_model_elastic *e = &m->elastics[n];
         const elastic_shape s = elastic_shape_of(&world->dynamics, e);
-        tb_vec3 v[4];
         tb_real rates[6];
-        corner_velocities(&world->dynamics, e, &s, u, v);
-        rates_of(e, &s, v, rates);
+        rates_at(&world->dynamics, e, &s, u, rates);
         for (int32_t k = 0; k < e->modes; k++)
             power -= TB_R(e->stiffness[k]) * s.strain[k] * rates[k];
     }
@@ -305,15 +312,12 @@ TB_EXTERN tb_real tb_elastics_work(const tb_world *world, const tb_solution *sol
             continue;
         const tb_model_elastic *e = &m->elastics[at / TB_ELASTIC_ROWS];
         const elastic_shape s = elastic_shape_of(&w->dynamics, e);
-        tb_vec3 v[2][4];
-        tb_real speeds[6], damped[2][6];
-        corner_velocities(&w->dynamics, e, &s, mean, v[0]);
-        rates_of(e, &s, v[0], speeds);
-        corner_velocities(&w->dynamics, e, &s, w->u, v[0]);
-        corner_velocities(&w->dynamics, e, &s, w->u_end, v[1]);
-        for (int n = 0; n < 2; n++) rates_of(e, &s, v[n], damped[n]);
+        tb_real speeds[6], before[6], after[6];
+        rates_at(&w->dynamics, e, &s, mean, speeds);
+        rates_at(&w->dynamics, e, &s, w->u, before);
+        rates_at(&w->dynamics, e, &s, w->u_end, after);
         for (int32_t k = 0; k < e->modes; k++) {
-            const tb_real speed = (1 - w->theta) * damped[0][k] + w->theta * damped[1][k];
+            const tb_real speed = (1 - w->theta) * before[k] + w->theta * after[k];
             work += solution->lambda[r + k] * speeds[k];
             *damping -= w->dt * TB_R(e->stiffness[k] * e->damping) * speed * speeds[k];
         }

@@ -1,4 +1,4 @@
-/* What soft flexes put into the scene beside bodies and tendons: a ball of the flex's radius at each vertex on its
+/* Balls, elements and elastics of soft flexes, beside their bodies and tendons: a ball of the flex's radius at each vertex on its
  * outside, an element over each of its segments or outer triangles, and its elastic simplices. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -280,7 +280,7 @@ static tb_status keep_hinges(const maker *k, xmlNode *node)
     return status;
 }
 
-/* What is elastic but for plates that are flat at rest, and its material. */
+/* Simplices that stretch, hinges of plates that are bent at rest, and the material of both. */
 static tb_status keep_elastics(const maker *k, xmlNode *node)
 {
     const flex *f = k->f;
