@@ -1,4 +1,4 @@
-/* Elastic triangles, tetrahedra and hinges in a step (tb_elastic_def, tb_model_elastic).. */
+/* Elastic triangles, tetrahedra and hinges in a step (tb_elastic_def, tb_model_elastic). */
 #ifndef TB_ELASTIC_H
 #define TB_ELASTIC_H
 
