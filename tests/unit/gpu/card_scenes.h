@@ -141,7 +141,6 @@ static inline tb_model *basin(basin_kind kind, int32_t count, double friction)
 {
     static const tb_shape_type types[] = {TB_SHAPE_SPHERE, TB_SHAPE_BOX, TB_SHAPE_CAPSULE,
                                           TB_SHAPE_CYLINDER, TB_SHAPE_ELLIPSOID};
-    tb_error error;
     tb_scene *scene = new_scene();
     tb_handle block = {0};
     const int32_t side = (int32_t)ceil(sqrt((double)count / 3));
