@@ -11,6 +11,16 @@
 
 #include <string.h>
 
+#ifndef TB_DEVICE
+/* Up to so many dofs their full square fits in a core's cache. */
+enum { LARGEST_FULL_DOFS = 192 };
+
+TB_EXTERN bool tb_newton_full_dofs(int32_t dofs)
+{
+    return dofs > TB_CACHED_FACTOR_DOFS && dofs <= LARGEST_FULL_DOFS;
+}
+#endif
+
 /* ---- pattern: one lane's work ---- */
 
 /* True if two blocks have the same runs of dofs. */
@@ -60,10 +70,71 @@ TB_EXTERN int32_t tb_newton_number_dofs(tb_newton_system *system, int32_t *size)
     return nodes;
 }
 
+#ifndef TB_DEVICE
+/* Couplings of up to LARGEST_FULL_DOFS nodes, a bit for every other node: the chains of a robot's blocks couple
+ * most nodes many times over. */
+enum { COUPLING_WORDS = LARGEST_FULL_DOFS / 64 };
+typedef struct couplings {
+    uint64_t of[LARGEST_FULL_DOFS][COUPLING_WORDS];
+} couplings;
+
+/* The nodes of a block as bits. */
+TB_STATIC void find_nodes(const tb_newton_system *system, const tb_block *block,
+                          uint64_t nodes[COUPLING_WORDS])
+{
+    for (int32_t k = 0; k < COUPLING_WORDS; k++) nodes[k] = 0;
+    for (int32_t p = 0; p < block->segments; p++) {
+        const tb_segment run = system->problem->segments[block->segment + p];
+        for (int32_t i = run.dof; i < run.dof + run.count; i++)
+            nodes[system->node[i] / 64] |= (uint64_t)1 << system->node[i] % 64;
+    }
+}
+
+/* Every block inside couples all of its nodes. */
+TB_STATIC void find_couplings(const tb_newton_system *system, couplings *found)
+{
+    const tb_problem *problem = system->problem;
+    memset(found, 0, sizeof *found);
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        if (!system->inside[b]) continue;
+        if (b > 0 && system->inside[b - 1] && same_runs(problem, block - 1, block)) continue;
+        uint64_t nodes[COUPLING_WORDS];
+        find_nodes(system, block, nodes);
+        for (int32_t p = 0; p < block->segments; p++) {
+            const tb_segment run = problem->segments[block->segment + p];
+            for (int32_t i = run.dof; i < run.dof + run.count; i++)
+                for (int32_t k = 0; k < COUPLING_WORDS; k++)
+                    found->of[system->node[i]][k] |= nodes[k];
+        }
+    }
+}
+
+/* The couplings as tb_newton_list_dofs has them, each once. */
+TB_STATIC void list_couplings(const tb_newton_system *system, int32_t *start, int32_t *neighbour)
+{
+    couplings found;
+    find_couplings(system, &found);
+    for (int32_t i = 0; i < system->problem->number_of_dofs; i++)
+        for (int32_t k = 0; k < COUPLING_WORDS; k++)
+            for (uint64_t left = found.of[i][k]; left; left &= left - 1) {
+                const int32_t j = 64 * k + __builtin_ctzll(left);
+                if (neighbour && j != i) neighbour[start[i]++] = j;
+                if (!neighbour && j != i) start[i + 1]++;
+            }
+}
+#endif
+
 TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *start,
                                    int32_t *neighbour)
 {
     const tb_problem *problem = system->problem;
+#ifndef TB_DEVICE
+    if (system->full) {
+        list_couplings(system, start, neighbour);
+        return;
+    }
+#endif
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         if (!system->inside[b]) continue;
         const tb_block *block = &problem->blocks[b];
@@ -208,6 +279,88 @@ TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
     tb_team_sync();
 }
 
+#ifndef TB_DEVICE
+/* ---- the matrix of a tree of linked bodies ----
+ *
+ * Rows of joints and contacts of a robot reach over chains of dofs that nest. In the sparse matrix each of
+ * these dofs is a node, so that every number of a square has its own block to be found. The squares are
+ * summed in a full square of all dofs instead, where a run of dofs is a run of numbers, and each block of the
+ * sparse matrix is copied from there once. The sums have the order of spread_square. */
+
+/* The square goes into the full one, and is zero again. */
+TB_STATIC void spread_in_full(tb_newton_system *system, const tb_block *block)
+{
+    const tb_segment *runs = system->problem->segments + block->segment;
+    const int32_t dofs = system->problem->number_of_dofs;
+    tb_real *square = system->square;
+    for (int32_t p = 0; p < block->segments; p++)
+        for (int32_t i = runs[p].dof; i < runs[p].dof + runs[p].count; i++) {
+            tb_real *row = system->full + (int64_t)i * dofs;
+            for (int32_t q = 0; q < block->segments; q++) {
+                tb_real *to = row + runs[q].dof;
+                for (int32_t j = 0; j < runs[q].count; j++) to[j] += square[j];
+                square += runs[q].count;
+            }
+        }
+    memset(system->square, 0, (size_t)block->width * (size_t)block->width * sizeof *square);
+}
+
+/* A block of the sparse matrix from the full square, where its numbers become zero. row_dofs, column_dofs: the
+ * dofs of its rows and columns. */
+TB_STATIC void take_from_full(tb_newton_system *system, const int32_t *row_dofs, int32_t rows,
+                              const int32_t *column_dofs, int32_t columns, tb_real *to)
+{
+    for (int32_t i = 0; i < rows; i++) {
+        tb_real *from = system->full + (int64_t)row_dofs[i] * system->problem->number_of_dofs;
+        for (int32_t j = 0; j < columns; j++) {
+            *to++ = from[column_dofs[j]];
+            from[column_dofs[j]] = 0;
+        }
+    }
+}
+
+/* All blocks of the sparse matrix. */
+TB_STATIC void take_all_from_full(tb_newton_system *system)
+{
+    const tb_block_lu *lu = &system->lu;
+    int32_t dofs[LARGEST_FULL_DOFS]; /* by place in x */
+    for (int32_t k = 0; k < system->problem->number_of_dofs; k++)
+        if (system->node[k] >= 0) dofs[tb_newton_row_of_dof(system, k)] = k;
+    for (int32_t g = 0; g < lu->groups; g++) {
+        const int32_t *own = dofs + lu->first[g], size = lu->size[g];
+        take_from_full(system, own, size, own, size, lu->values + lu->diagonal[g]);
+        for (int32_t e = lu->later_start[g]; e < lu->later_start[g + 1]; e++) {
+            const int32_t *other = dofs + lu->first[lu->later[e]];
+            const int32_t count = lu->size[lu->later[e]];
+            take_from_full(system, own, size, other, count, lu->values + lu->upper[e]);
+            take_from_full(system, other, count, own, size, lu->values + lu->lower[e]);
+        }
+    }
+}
+
+/* 1 + Y D' Y' */
+TB_STATIC void assemble_in_full(tb_newton_system *system)
+{
+    const tb_problem *problem = system->problem;
+    const int32_t dofs = problem->number_of_dofs;
+    if (!system->full_clean) memset(system->full, 0, (size_t)dofs * (size_t)dofs * sizeof(tb_real));
+    system->full_clean = true;
+    for (int32_t k = 0; k < dofs; k++)
+        if (system->node[k] >= 0) system->full[(int64_t)k * (dofs + 1)] = 1;
+    const tb_block *before = NULL;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        if (!system->inside[b]) continue;
+        if (before && !same_runs(problem, before, block)) spread_in_full(system, before);
+        add_to_square(problem, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row,
+                      system->square);
+        before = block;
+    }
+    if (before) spread_in_full(system, before);
+    take_all_from_full(system);
+}
+#endif
+
 #ifdef TB_DEVICE
 /* to[-j] += left row[j], j < n */
 TB_FN void add_backward(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
@@ -308,6 +461,10 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
 #else
     if (system->one_node) {
         tb_newton_assemble_dense(system);
+        return;
+    }
+    if (system->full) {
+        assemble_in_full(system);
         return;
     }
 #endif

@@ -34,6 +34,12 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
         if (!system->node || !system->node_row || !system->ds || !system->reduced ||
             !system->square || !system->last_dof || !system->alike_before || !system->alike_after)
             return TB_RESOURCE_EXHAUSTED;
+#ifndef TB_DEVICE
+        if (tb_newton_full_dofs(dofs)) {
+            system->full = TB_ARENA_ARRAY(arena, tb_real, (size_t)dofs * (size_t)dofs);
+            if (!system->full) return TB_RESOURCE_EXHAUSTED;
+        }
+#endif
         return tb_newton_update_prepare(system);
     } else {
         system->node = TB_ARENA_ARRAY(arena, int32_t, problem->number_of_blocks);

@@ -92,6 +92,8 @@ typedef struct tb_newton_system {
 #ifndef TB_DEVICE
     tb_dense_group *groups; /* of one dense node; NULL: not known yet */
     int32_t number_of_groups;
+    tb_real *full;   /* dofs x dofs: sums on their way to a sparse matrix; NULL: too many dofs */
+    bool full_clean; /* `full` has been written: zeros, but while a matrix is assembled */
 #endif
 } tb_newton_system;
 
@@ -151,6 +153,11 @@ TB_EXTERN tb_status tb_newton_group_rows(tb_newton_system *system);
 /* The matrix 1 + Y D' Y' of one dense node, whose groups are known. */
 #define tb_newton_assemble_dense TB_SYMBOL(tb_newton_assemble_dense)
 TB_EXTERN void tb_newton_assemble_dense(tb_newton_system *system);
+#endif
+#ifndef TB_DEVICE
+/* Whether a sparse matrix of so many dofs is summed in a full square first. */
+#define tb_newton_full_dofs TB_SYMBOL(tb_newton_full_dofs)
+TB_EXTERN bool tb_newton_full_dofs(int32_t dofs);
 #endif
 /* Solves for ds by a factorization of the matrix; false where it is singular. */
 #define tb_newton_factor_dofs TB_SYMBOL(tb_newton_factor_dofs)

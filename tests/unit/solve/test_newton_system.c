@@ -329,6 +329,57 @@ START_TEST(rows_of_a_chain_go_together_and_change_no_bit)
 }
 END_TEST
 
+/* The rows of a robot of LIMBS chains on a free base: one for each joint, which moves with all dofs above it,
+ * twice, and a contact for the end of each chain. dofs: LIMB_DOFS, or more that no row moves. */
+enum { LIMBS = 4, LIMB = 17, BASE = 6, LIMB_DOFS = BASE + LIMBS * LIMB, LIMB_ROWS = 2 * LIMB + 3 };
+
+static void solve_limbs(int32_t dofs, double change[LIMBS * LIMB_ROWS])
+{
+    enum { BLOCKS = LIMBS * (2 * LIMB + 1), ROWS = LIMBS * LIMB_ROWS };
+    double weight[BLOCKS], slope[TB_BLOCK_ROWS * ROWS] = {0}, gap[ROWS];
+    double y[3 * (BASE + LIMB)];
+    uint8_t statuses[BLOCKS];
+    tb_random random = tb_random_stream(53, 0);
+    const double c[3] = {0};
+    made_begin(&made, dofs);
+    for (int b = 0, row = 0; b < BLOCKS; b++) {
+        const int joint = b % (2 * LIMB + 1) / 2, limb = b / (2 * LIMB + 1);
+        const bool touches = joint == LIMB;
+        const int rows = touches ? 3 : 1, length = touches ? LIMB : joint + 1;
+        for (int k = 0; k < rows * (BASE + length); k++) y[k] = tb_random_normal(&random);
+        made_add(&made, touches ? TB_LAW_COULOMB : TB_LAW_BOX, rows, 0, 0, BASE, BASE + limb * LIMB,
+                 length, y, c);
+        weight[b] = 0.1;
+        statuses[b] = joint == 3 ? TB_CONTACT_OPEN : TB_CONTACT_STICK;
+        for (int i = 0; i < rows; i++) {
+            slope[TB_BLOCK_ROWS * row + i * (rows + 1)] = 1;
+            gap[row + i] = tb_random_normal(&random);
+        }
+        row += rows;
+    }
+    tb_arena arena;
+    tb_newton_system system;
+    bool solved = false;
+    tb_arena_init(&arena, 0);
+    ck_assert(tb_newton_system_prepare(&system, &made.problem, &arena) == TB_OK);
+    ck_assert(tb_newton_system_solve(&system, weight, slope, gap, statuses, change, &solved) ==
+              TB_OK);
+    ck_assert(solved && !system.one_node && (system.full != NULL) == (dofs == LIMB_DOFS));
+    tb_arena_destroy(&arena);
+}
+
+/* The matrix of a robot is summed in a full square of its dofs, that of a larger world block by block, with
+ * the same bits. */
+START_TEST(a_full_square_of_dofs_changes_no_bit)
+{
+    double own[LIMBS * LIMB_ROWS], among_others[LIMBS * LIMB_ROWS];
+    solve_limbs(LIMB_DOFS, own);
+    solve_limbs(400, among_others);
+    for (int i = 0; i < LIMBS * LIMB_ROWS; i++) ck_assert(own[i] != 0 && isfinite(own[i]));
+    ck_assert_mem_eq(own, among_others, sizeof own);
+}
+END_TEST
+
 /* Three rows along each of four velocities, one of them turned around, among rows with the same last
  * dof but other numbers and a contact: the step satisfies w change + D (G + E) change = w gap. */
 START_TEST(rows_along_one_velocity_are_one_term)
@@ -528,4 +579,4 @@ TEST_MAIN(sparse_lu_solves_what_it_factored, sparse_lu_says_what_is_singular_and
           large_graphs_are_ordered_with_little_fill, a_factor_serves_while_few_blocks_change,
           a_factor_goes_when_much_has_changed, rows_along_one_velocity_are_one_term,
           a_factor_serves_later_solves_that_are_near, rows_of_a_chain_go_together_and_change_no_bit,
-          newton_solves_rows_of_twenty_thousand_bodies)
+          a_full_square_of_dofs_changes_no_bit, newton_solves_rows_of_twenty_thousand_bodies)
