@@ -37,9 +37,9 @@
  * asks for more, and a large motion meets contacts that the step has not seen. */
 #define RECOVERY_LARGEST_SPEED 4
 enum { RECOVERY_ITERATIONS = 200 };
-/* Up to so many rows, and as long as its set settles within so many rounds, the recovery is solved
+/* Up to so many rows or dofs, and as long as its set settles within so many rounds, the recovery is solved
  * by active sets; else by the step's solver. */
-enum { RECOVERY_DENSE_ROWS = 64, RECOVERY_SETS = 12 };
+enum { RECOVERY_DENSE_ROWS = 64, RECOVERY_DENSE_DOFS = 64, RECOVERY_SETS = 12 };
 /* Share of the largest wanted motion that is rounding. */
 #define RECOVERY_ROUNDING (64 * TB_REAL_EPSILON)
 
@@ -331,7 +331,7 @@ TB_STATIC tb_status recover_by_sets(tb_world *w, const tb_problem *problem, reco
 {
     const int32_t dofs = problem->number_of_dofs;
     *settled = false;
-    if (p->number_of_rows > RECOVERY_DENSE_ROWS) return TB_OK;
+    if (p->number_of_rows > RECOVERY_DENSE_ROWS && dofs > RECOVERY_DENSE_DOFS) return TB_OK;
     pushing_blocks pushing;
     if (!take_pushing(w, p, &pushing)) return TB_RESOURCE_EXHAUSTED;
     bool changes = true;
