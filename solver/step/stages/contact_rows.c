@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "step/stages/detect/last_contacts.h"
 #include "step/stages/stages.h"
 
 TB_EXTERN tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point)
@@ -29,25 +30,6 @@ TB_EXTERN tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb
     v = w->dynamics.velocities[base];
     v.linear = tb_motion_at(v, tb_v3_sub(point, w->dynamics.poses[base].position));
     return v;
-}
-
-/* The last step's record of this contact, or NULL. Records are sorted by pair like contacts, so
- * `*from` only moves on. */
-TB_STATIC const tb_contact_record *find_record(const tb_state *state, const tb_world_contact *c,
-                                               int32_t *from)
-{
-    int32_t i = *from;
-    while (i < state->number_of_contacts &&
-           (state->contacts[i].shape_a < c->shape_a ||
-            (state->contacts[i].shape_a == c->shape_a && state->contacts[i].shape_b < c->shape_b)))
-        i++;
-    *from = i;
-    for (; i < state->number_of_contacts; i++) {
-        const tb_contact_record *r = &state->contacts[i];
-        if (r->shape_a != c->shape_a || r->shape_b != c->shape_b) return NULL;
-        if (r->feature == c->feature) return r;
-    }
-    return NULL;
 }
 
 /* Directions of a contact's rows: linear ones first, then the same again as angular ones, scaled to
@@ -160,32 +142,6 @@ TB_STATIC bool moreau_skips(const tb_world *w, const tb_contact_timing *timing,
     const tb_real thin = tb_min(tb_shape_thickness(&m->shapes[c->shape_a]),
                                 tb_shape_thickness(&m->shapes[c->shape_b]));
     return tb_contact_moreau_skips(timing, c->gap, thin, before);
-}
-
-/* A contact in the last step, copied from its record before anything of this step is written: so the loads of
- * a card do not wait for each other. */
-typedef struct contact_past {
-    double tangent1[3], tangent2[3], impulse[3], slip_speed;
-    int32_t rows; /* 0: there is no record */
-    int32_t status;
-    const tb_contact_record *record;
-} contact_past;
-
-TB_STATIC contact_past past_of(const tb_contact_record *record)
-{
-    contact_past p = {.rows = 0, .status = TB_STATUS_UNKNOWN};
-    if (!record) return p;
-    for (int i = 0; i < 3; i++) {
-        p.tangent1[i] = record->tangent1[i];
-        p.tangent2[i] = record->tangent2[i];
-        p.impulse[i] = record->impulse[i];
-    }
-    const double slip1 = record->velocity[1], slip2 = record->velocity[2];
-    p.rows = record->kind;
-    p.status = record->status;
-    p.slip_speed = sqrt(slip1 * slip1 + slip2 * slip2);
-    p.record = record;
-    return p;
 }
 
 /* Friction of the last step along a contact's tangents, in case impulses have more digits than
@@ -459,7 +415,8 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const 
     draft_record(c, k, bias, past, record);
 }
 
-TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
+TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact,
+                               const tb_contact_point *points, int32_t count)
 {
     tb_world *w = world;
     const tb_world_contact *c = contact;
@@ -481,7 +438,9 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
         return true;
     }
     tb_block *block = &w->blocks[w->number_of_blocks - 1];
-    const contact_past past = past_of(find_record(w->state, c, &w->record_from));
+    const tb_contact_record *last = find_record(w->state, c, &w->record_from);
+    if (!last) last = near_record(w->state, c, points, count, w->record_from);
+    const contact_past past = past_of(last);
     finish_contact(w, &w->chains, c, &k, &timing, &given, before, values, block->row, &past, block,
                    &w->records[w->number_of_contacts++]);
     tb_block_end(w, values);

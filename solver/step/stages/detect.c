@@ -188,7 +188,7 @@ TB_STATIC tb_status add_contacts(tb_world *w, point_list *list, int32_t a, int32
     tb_world_contact c = contact_of_pair(w->model, a, b);
     for (int32_t i = 0; i < count; i++) {
         take_point(&c, &list->points[i]);
-        if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
+        if (!tb_contacts_add(w, &c, list->points, count)) return TB_RESOURCE_EXHAUSTED;
     }
     return TB_OK;
 }
@@ -202,7 +202,7 @@ TB_STATIC tb_status add_merged(tb_world *w, const point_list *list)
         if (!p->stays) continue;
         tb_world_contact c = contact_of_pair(w->model, p->shape_a, p->shape_b);
         take_point(&c, &p->point);
-        if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
+        if (!tb_contacts_add(w, &c, NULL, 0)) return TB_RESOURCE_EXHAUSTED;
     }
     return TB_OK;
 }

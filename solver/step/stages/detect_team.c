@@ -503,9 +503,10 @@ TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
     return first;
 }
 
-/* The last step's record of contact `i`, or NULL. While the same features touch it has the same place, and a
+/* The last step's record of contact `i` of these points of its pair, or NULL. While the same features touch it has the same place, and a
  * search, in which every look waits for the one before, is not needed. */
 TB_STATIC const tb_contact_record *last_record(const tb_state *state, const tb_world_contact *c,
+                                               const tb_contact_point *points, int32_t count,
                                                int32_t i)
 {
     if (i < state->number_of_contacts) {
@@ -514,7 +515,8 @@ TB_STATIC const tb_contact_record *last_record(const tb_state *state, const tb_w
         if ((unlike == 0) & (r->feature == c->feature)) return r;
     }
     int32_t from = first_record(state, c->shape_a, c->shape_b);
-    return find_record(state, c, &from);
+    const tb_contact_record *r = find_record(state, c, &from);
+    return r ? r : near_record(state, c, points, count, from);
 }
 
 /* Numbers of a contact's rows that a lane keeps in its own memory while it works: those in the arena are
@@ -566,7 +568,9 @@ TB_STATIC void write_contact(const tb_world *w, const tb_taken *t, const tb_moti
                              tb_real before, int32_t i, int32_t number, int32_t row)
 {
     tb_block *block = &w->blocks[w->first_contact_block + number];
-    const contact_past past = past_of(last_record(w->state, &t->contact, i));
+    const int32_t count = w->options->contact_merge > 0 ? 0 : t->pair->count;
+    const contact_past past =
+        past_of(last_record(w->state, &t->contact, t->pair->points, count, i));
     *block = TB_VALUE(tb_block){.law = (int32_t)t->law,
                                 .row = row,
                                 .rows = t->k.rows,

@@ -389,9 +389,11 @@ TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, bool place
 /* Begins the contacts' rows, with memory for about `count` contacts of at most `rows` rows. */
 #define tb_contacts_begin TB_SYMBOL(tb_contacts_begin)
 TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows);
-/* Adds one contact's rows and its record, unless it needs none. Contacts come sorted by pair. */
+/* Adds one contact's rows and its record, unless it needs none. Contacts come sorted by pair. points: all `count`
+ * of the pair, among which a new feature finds the force of one that has gone; none: no feature does. */
 #define tb_contacts_add TB_SYMBOL(tb_contacts_add)
-TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact);
+TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact,
+                               const tb_contact_point *points, int32_t count);
 #ifndef TB_DEVICE
 /* An element as a side of a contact: its point moves with the sum of its balls' velocities by their weights, which
  * add up to one. */

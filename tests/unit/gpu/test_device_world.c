@@ -154,6 +154,14 @@ static bool same_state(const tb_state *a, const tb_state *b)
     return same;
 }
 
+/* Gives the contacts of a state other features, as if those that touched were gone. */
+static bool renames;
+static void rename_contacts(tb_state *state)
+{
+    for (int32_t i = 0; i < state->number_of_contacts; i++)
+        state->contacts[i].feature ^= 0x15555555ull << 32;
+}
+
 /* From the state that the library is in after `before` steps. */
 static void compare(const tb_model *model, const tb_step_options *options, int before, int steps)
 {
@@ -164,6 +172,7 @@ static void compare(const tb_model *model, const tb_step_options *options, int b
     push(state, options->precision == TB_DOUBLE);
     TEST_OK(tb_stepper_create(options, &stepper, &error), &error);
     if (before > 0) TEST_OK(tb_step(stepper, state, before, NULL, &error), &error);
+    if (renames) rename_contacts(state);
     TEST_OK(tb_state_fork(state, &other, &error), &error);
     device_world w = make_device_world(other, 1024, 64 << 20);
     int32_t most = 0;
@@ -289,6 +298,26 @@ START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
         compare_teams(jaw, 6, first);
         compare_teams(all, 4, first);
     }
+    tb_model_destroy(all);
+    tb_model_destroy(jaw);
+}
+END_TEST
+
+/* Contacts with new features look for the nearest records of the last step. */
+START_TEST(new_features_have_the_bytes_of_the_library_whatever_the_team)
+{
+    static const int32_t LANES[] = {0, 1, 8, 32};
+    tb_model *jaw = jaw_and_mug(), *all = everything();
+    renames = true;
+    for (int k = 0; k < 8; k++) {
+        tb_step_options options = tb_step_defaults();
+        options.precision = k & 1 ? TB_FLOAT : TB_DOUBLE;
+        lanes = LANES[k / 2];
+        compare(jaw, &options, 100, lanes == 32 ? 1 : 3);
+        compare(all, &options, 100, lanes == 32 ? 1 : 3);
+    }
+    renames = false;
+    lanes = 0;
     tb_model_destroy(all);
     tb_model_destroy(jaw);
 }
@@ -542,6 +571,7 @@ TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
           merged_points_have_the_bytes_of_the_library_whatever_the_team,
           teams_of_any_size_have_the_bytes_of_the_library,
+          new_features_have_the_bytes_of_the_library_whatever_the_team,
           searches_by_stages_have_the_bytes_of_the_library_whatever_the_team,
           islands_have_the_bytes_of_the_library_whatever_the_team,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,

@@ -283,8 +283,35 @@ START_TEST(a_world_of_disabled_equalities_remembers_its_solves)
 }
 END_TEST
 
+/* Contacts whose features all have other names since the last step, as those of hulls that overlap do, start from the
+ * forces of the nearest contacts of that step: a world that holds a block goes on with the same bytes. */
+START_TEST(contacts_with_new_features_start_from_the_nearest_forces)
+{
+    tb_model *model = jaw();
+    for (size_t w = 0; w < sizeof WAYS / sizeof WAYS[0]; w++) {
+        tb_stepper *stepper =
+            stepper_of(WAYS[w].solver, WAYS[w].tolerance, WAYS[w].precision, true);
+        tb_state *states[2];
+        for (int s = 0; s < 2; s++) {
+            states[s] = new_state(model);
+            for (int i = 0; i < MIDDLE; i++) play(stepper, states[s], 0, NULL);
+        }
+        ck_assert_int_gt(states[1]->number_of_contacts, 3);
+        for (int32_t i = 0; i < states[1]->number_of_contacts; i++)
+            states[1]->contacts[i].feature ^= 0x15555555ull << 32;
+        ck_assert(tb_state_hash(states[0]) != tb_state_hash(states[1]));
+        for (int s = 0; s < 2; s++) play(stepper, states[s], 0, NULL);
+        ck_assert(tb_state_hash(states[0]) == tb_state_hash(states[1]));
+        for (int s = 0; s < 2; s++) tb_state_destroy(states[s]);
+        tb_stepper_destroy(stepper);
+    }
+    tb_model_destroy(model);
+}
+END_TEST
+
 TEST_MAIN(what_was_restored_or_forked_goes_on_with_the_same_bytes,
           interleaved_sessions_are_as_if_alone, certificates_tell_what_was_warm, a_reset_forgets,
           a_pile_in_float_stands_for_most_of_its_steps,
           the_pull_that_slow_motions_need_is_remembered,
-          a_world_of_disabled_equalities_remembers_its_solves)
+          a_world_of_disabled_equalities_remembers_its_solves,
+          contacts_with_new_features_start_from_the_nearest_forces)
