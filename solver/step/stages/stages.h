@@ -602,11 +602,22 @@ TB_EXTERN void tb_equality_recovery(const tb_world *world, int32_t rows,
  * nothing else pushed. Uses the blocks and leaves none. */
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)
 TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u);
-/* mu (rows) = -(G + ridge trace(G))^-1 c for a problem of many closures, by a sparse factorization, for
- * one thread. *solved: false where rounding leaves no factor. */
-#define tb_equality_impulses TB_SYMBOL(tb_equality_impulses)
-TB_EXTERN tb_status tb_equality_impulses(const tb_problem *problem, tb_real ridge, tb_arena *arena,
-                                         tb_real *mu, bool *solved);
+/* Rows of many closures and the factor of their matrix, for one thread. Memory is the arena's. */
+#define tb_closing TB_SYMBOL(tb_closing)
+typedef struct tb_closing tb_closing;
+/* Copies the rows of a problem for the impulses of tb_closing_impulses, which factors their matrix once. *closing:
+ * NULL, or an earlier one, whose memory and pattern are used again where its rows have the same dofs.
+ * RESOURCE_EXHAUSTED. */
+#define tb_closing_take_rows TB_SYMBOL(tb_closing_take_rows)
+TB_EXTERN tb_status tb_closing_take_rows(tb_closing **closing, const tb_problem *problem,
+                                         tb_real ridge, tb_arena *arena);
+/* The copied rows, borrowed. */
+#define tb_closing_rows TB_SYMBOL(tb_closing_rows)
+TB_EXTERN tb_problem tb_closing_rows(const tb_closing *closing);
+/* mu (rows) = -(G + ridge trace(G))^-1 c of the copied rows. *solved: false where rounding leaves no factor. */
+#define tb_closing_impulses TB_SYMBOL(tb_closing_impulses)
+TB_EXTERN tb_status tb_closing_impulses(tb_closing *closing, const tb_real *c, tb_real *mu,
+                                        bool *solved);
 
 /* Velocity and angular velocity of a body's point without its dofs: that of the kinematic body
  * that it is fixed to or that carries its tree, or zero. */

@@ -61,7 +61,7 @@ START_TEST(nets_keep_lengths_momentum_and_energy)
             TEST_NEAR(turned[k], turning[k], TURN[n % 2] * moment);
         }
         ck_assert_int_eq(r.sum.status, TB_OK);
-        ck_assert_double_le(r.sum.closure_error, 1e-9);
+        ck_assert_double_le(r.sum.closure_error, 1e-10);
         ck_assert_double_gt(energy, 0.01);
         TEST_NEAR(r.last.energy, energy, LOSS[n % 2] * energy);
         end(&r);
