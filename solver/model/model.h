@@ -168,6 +168,7 @@ typedef struct tb_model_dof {
     int32_t body, joint, tree;
     int32_t parent; /* next dof towards the root, -1: none */
     int32_t end;    /* the dofs from its own to this one have it in their chains */
+    int32_t last;   /* of its run: each dof up to this one carries the next one alone */
     double armature, damping, dry_friction;
     double damping_polynomial[2];
 } tb_model_dof;

@@ -241,6 +241,10 @@ static tb_status add_chains(tb_compiler *c)
         if (parent >= 0 && c->dofs[parent].end < c->dofs[i].end)
             c->dofs[parent].end = c->dofs[i].end;
     }
+    for (int32_t i = dofs - 1; i >= 0; i--) {
+        const int32_t next = i + 1, end = c->dofs[i].end;
+        c->dofs[i].last = next < end && c->dofs[next].end == end ? c->dofs[next].last : i;
+    }
     start[dofs] = m->number_of_chain_dofs = (int32_t)total;
     m->chain_start = start;
     m->chains = chains;

@@ -61,18 +61,48 @@ TB_STATIC row_place place_behind(row_place place, int32_t by, int32_t length, in
     return place;
 }
 
-/* Number `at` of the row of dof k, without what the dofs that k carries explain: their rows are done,
- * and their inverse pivots are in inverse_root. */
-TB_STATIC tb_real eliminated(const tb_dynamics *d, int32_t k, int32_t at)
+/* Number `at` of the row of dof k, without what the dofs behind it, from `first` to `last`, explain: their rows
+ * are done, and their inverse pivots are in inverse_root. */
+TB_STATIC tb_real eliminated(const tb_dynamics *d, int32_t k, int32_t at, int32_t first,
+                             int32_t last)
 {
     const int32_t *start = d->mass_row;
-    const int32_t length = start[k + 1] - start[k], end = d->model->dofs[k].end;
+    const int32_t length = start[k + 1] - start[k];
     tb_real y = d->mass[start[k] + at];
-    for (int32_t i = end - 1; i > k; i--) {
+    for (int32_t i = last; i >= first; i--) {
         const tb_real *row = d->mass + start[i + 1] - length; /* from k on */
         y -= row[0] * d->inverse_root[i] * row[at];
     }
     return y;
+}
+
+/* Takes from the rows of the run of dofs that ends with `last` what the dofs behind it explain: all numbers of
+ * these rows at once, which lie one behind the other. */
+TB_STATIC void eliminate_behind(const tb_dynamics *d, int32_t last)
+{
+    const tb_model_dof *dofs = d->model->dofs;
+    const int32_t *start = d->mass_row;
+    int32_t first = last;
+    while (dofs[first].parent >= 0 && dofs[dofs[first].parent].last == last)
+        first = dofs[first].parent;
+    TB_EACH (n, start[last + 1] - start[first]) {
+        int32_t k = first, at = n;
+        for (; at >= start[k + 1] - start[k]; k++) at -= start[k + 1] - start[k];
+        d->mass[start[first] + n] = eliminated(d, k, at, last + 1, dofs[last].end - 1);
+    }
+    tb_team_sync();
+}
+
+/* The same of all runs that end with one of `count` dofs at one depth. */
+TB_STATIC void eliminate_behind_runs(const tb_dynamics *d, const int32_t *dofs, int32_t count)
+{
+    for (int32_t base = 0; base < count; base += tb_team_lanes()) {
+        const int32_t at = base + tb_team_lane();
+        const tb_model_dof *dof = at < count ? &d->model->dofs[dofs[at]] : NULL;
+        uint32_t ending = tb_team_ballot(dof && dof->last == dofs[at] && dof->end > dofs[at] + 1);
+        for (; ending; ending &= ending - 1)
+            eliminate_behind(d, dofs[base + tb_count_bits((ending & (0 - ending)) - 1)]);
+    }
 }
 
 /* U = D L in the place of M = U' D^-1 U for the rows of `count` dofs at one depth, those behind them being done,
@@ -81,10 +111,11 @@ TB_STATIC bool eliminate_rows(tb_dynamics *d, const int32_t *dofs, int32_t count
 {
     bool positive = true;
     row_place place = {0, 0};
+    eliminate_behind_runs(d, dofs, count);
     place = place_behind(place, tb_team_lane(), length, count);
     while (place.dof < count) {
         const int32_t k = dofs[place.dof];
-        const tb_real y = eliminated(d, k, place.at);
+        const tb_real y = eliminated(d, k, place.at, k + 1, d->model->dofs[k].last);
         d->mass[d->mass_row[k] + place.at] = y;
         if (place.at == 0) {
             d->inverse_root[k] = 1 / y;

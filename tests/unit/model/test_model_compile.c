@@ -43,9 +43,11 @@ START_TEST(bodies_are_numbered_depth_first)
         ck_assert_int_eq(model->joints[i].coordinate, coordinates[i]);
     }
     static const int dof_parents[6] = {-1, 0, 0, 2, 3, -1}, dof_ends[6] = {5, 2, 5, 5, 5, 6};
+    static const int dof_lasts[6] = {0, 1, 4, 4, 4, 5}; /* je's dofs are a run */
     for (int i = 0; i < 6; i++) {
         ck_assert_int_eq(model->dofs[i].parent, dof_parents[i]);
         ck_assert_int_eq(model->dofs[i].end, dof_ends[i]);
+        ck_assert_int_eq(model->dofs[i].last, dof_lasts[i]);
     }
     /* bodies by level: the world; a, b; c, e, d; f. dofs by depth: ja, jd; jf, then je's */
     static const int level_bodies[7] = {0, 1, 5, 2, 4, 6, 3}, level_start[5] = {0, 1, 3, 6, 7};
