@@ -474,6 +474,17 @@ TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
         memcpy((unsigned char *)to + 4 * words, (const unsigned char *)from + 4 * words, bytes % 4);
 }
 
+/* Clears bytes of this lane alone, a multiple of eight at an address aligned to eight. */
+TB_TEAM_FN void tb_lane_clear(void *to, size_t bytes)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    uint64_t *target = (uint64_t *)to; /* memset takes them byte by byte */
+    for (int i = 0; i < (int)(bytes / sizeof *target); i++) target[i] = 0;
+#else
+    memset(to, 0, bytes);
+#endif
+}
+
 /* Copies bytes of this lane alone, a multiple of four between addresses aligned to four: by four words, which are
  * read before the first is written, and written at once where `to` is aligned to that, because a lane that stores
  * far from all others takes as long for a word as for four. */

@@ -177,7 +177,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
         return TB_OK;
     }
     find_statuses(w, speeds);
-    memcpy(&history, w->state->history, sizeof history);
+    tb_lane_copy(&history, w->state->history, sizeof history);
     tb_warm_start warm = {.scratch = w->arena};
     if (w->options->solve.warm_start) {
         warm.last_factor = w->state->factor;
@@ -298,7 +298,7 @@ TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solutio
         state->row_statuses[w->memory[w->blocks[b].row]] = 1 + solution->statuses[b];
     /* the closing of loops has dropped the blocks: the numbers of rows are no longer the solve's */
     if (w->contact_rows + w->number_of_contacts > 0) {
-        if (TB_LEADER) memcpy(state->history, &w->history, sizeof w->history);
+        if (TB_LEADER) tb_lane_copy(state->history, &w->history, sizeof w->history);
         if (w->factor)
             tb_team_copy(state->factor, w->factor,
                          (size_t)tb_cached_factor_numbers(w->model->number_of_dofs) *
@@ -413,7 +413,7 @@ TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solut
                                            tb_energy_account *account, tb_error *error)
 {
     (void)w, (void)solution, (void)error;
-    memset(account, 0, sizeof *account);
+    tb_lane_clear(account, sizeof *account);
     return TB_OK;
 }
 
@@ -449,7 +449,7 @@ TB_STATIC double energy_of(tb_world *w)
 TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solution,
                                            tb_energy_account *account, tb_error *error)
 {
-    memset(account, 0, sizeof *account);
+    tb_lane_clear(account, sizeof *account);
     return w->accounts ? tb_world_account(w, solution, account, error) : TB_OK;
 }
 
@@ -539,7 +539,7 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
                                   tb_certificate *certificate, tb_error *error)
 {
     tb_world *w = &stepping->world;
-    memset(certificate, 0, sizeof *certificate);
+    tb_lane_clear(certificate, sizeof *certificate);
     if (state->status == TB_DIVERGED) return freeze(state, certificate, 0, error);
     tb_team_clear(stepping, sizeof *stepping); /* parts of a step hand it on whole */
     tb_team_sync();
@@ -554,7 +554,22 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
     return status == TB_DIVERGED ? freeze(state, certificate, 0, error) : status;
 }
 
-#ifndef TB_DEVICE
+#ifdef TB_DEVICE
+TB_EXTERN void tb_step_search(tb_stepping *stepping, const tb_state *state, const double *kinematic,
+                              const tb_step_options *options, tb_workspace *workspace,
+                              tb_found *found)
+{
+    tb_world *w = &stepping->world;
+    tb_team_clear(w, sizeof *w);
+    tb_team_sync();
+    if (TB_LEADER) open_world(w, state, options, workspace);
+    fetch_state(state);
+    tb_team_sync();
+    tb_arena_reset(w->arena);
+    found->status = tb_world_pose(w, kinematic);
+    if (found->status == TB_OK) tb_world_search(w, found);
+}
+#else
 /* The step anew, after what slept has been touched. */
 TB_STATIC tb_status begin_again(tb_world *w, tb_error *error)
 {
@@ -585,7 +600,7 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
     if (status == TB_OK) status = tb_world_adhere(w, error);
     TB_STAGE_DONE(TB_STAGE_CONTACTS);
     if (status != TB_DIVERGED) return status;
-    memset(certificate, 0, sizeof *certificate);
+    tb_lane_clear(certificate, sizeof *certificate);
     return freeze(w->home, certificate, 0, error);
 }
 
@@ -616,7 +631,7 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     tb_world *w = &stepping->world;
     tb_state *state = w->home;
     fetch_contacts(w->records, w->number_of_contacts);
-    memset(certificate, 0, sizeof *certificate);
+    tb_lane_clear(certificate, sizeof *certificate);
     certify(w, &stepping->solution, certificate);
     if (!integrate(w, &stepping->solution)) return freeze(state, certificate, 0, error);
     tb_energy_account account;

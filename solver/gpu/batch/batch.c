@@ -72,22 +72,26 @@ static size_t arena_stride(size_t bytes)
     return ((bytes + LINE_BYTES - 1) / LINE_BYTES | 1) * LINE_BYTES;
 }
 
-/* As many arenas as there are worlds, or as the card has room for. */
-static tb_status reserve_arenas(piece *p, tb_error *error)
+/* As many arenas as there are worlds, or as the card has room for; and as much memory for searches beside the
+ * begin of steps (`searches`), if there is room for all. */
+static tb_status reserve_arenas(piece *p, bool searches, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_launch *l = &p->call.launch;
     size_t room = 0, total = 0;
     l->slots = p->count;
     const size_t wanted = (size_t)l->slots * l->arena_size;
-    if (wanted <= b->arenas.capacity) return TB_OK;
+    l->searches_beside = searches;
+    if ((searches ? 2 : 1) * wanted <= b->arenas.capacity) return TB_OK;
     tb_status status = tb_gpu_free_memory(&b->device, &room, &total, error);
     if (status != TB_OK) return status;
     const size_t most = (room + b->arenas.capacity) / 4 * 3;
+    l->searches_beside = searches && 2 * wanted <= most;
     if (wanted > most) l->slots = (int32_t)(most / l->arena_size);
     if (l->slots < 1) l->slots = 1; /* and the card may refuse */
     b->tables.slots = 0;
-    return tb_gpu_reserve(&b->device, &b->arenas, (size_t)l->slots * l->arena_size, error);
+    const size_t each = (l->searches_beside ? 2 : 1) * l->arena_size;
+    return tb_gpu_reserve(&b->device, &b->arenas, (size_t)l->slots * each, error);
 }
 
 /* Whether the arenas have the tables of all worlds of this launch. */
@@ -180,12 +184,13 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
     tb_gpu_choose_lanes(&b->schedule, b->processors, l);
     tb_gpu_choose_fast(dofs, call->single ? sizeof(float) : sizeof(double), l);
-    tb_status status = reserve_arenas(p, error);
+    const tb_gpu_way way = task_of(p, 0)->way;
+    const bool by_warps = way == TB_GPU_BY_WARP || way == TB_GPU_BY_PILE;
+    tb_status status = reserve_arenas(p, !by_warps, error);
     tb_gpu_choose_wide(least_dofs, call->single, l);
     tb_gpu_choose_alone(&b->schedule, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->schedule, b->processors, &effort, l);
-    const tb_gpu_way way = task_of(p, 0)->way;
-    if (way == TB_GPU_BY_WARP || way == TB_GPU_BY_PILE) {
+    if (by_warps) {
         tb_gpu_choose_warp(way == TB_GPU_BY_PILE, l);
         l->tables_stand = tables_stand(p);
     }
@@ -426,6 +431,7 @@ static void place_call(piece *p)
     char *block = b->block.memory;
     l->worlds = (tb_gpu_world *)(void *)(block + p->inputs);
     l->arenas = b->arenas.memory;
+    if (l->searches_beside) l->searches = l->arenas + (size_t)l->slots * l->arena_size;
     l->counts = (int32_t *)(void *)(block + p->counts_at);
     if (l->solver == TB_SOLVER_NUMBER_auto &&
         l->lanes[TB_GPU_KERNEL_SOLVE] < TB_GPU_BLOCK_THREADS) {

@@ -89,7 +89,10 @@
 #include "step/stages/begin.c"
 #include "step/stages/contact_rows.c"
 #include "step/stages/detect.c"
+#ifndef TB_UNIT_WARP
+#include "step/stages/detect/search_team.c"
 #include "step/stages/detect_team.c"
+#endif
 #include "step/stages/last_resort.c"
 #include "step/stages/recovery.c"
 #include "step/world.c"

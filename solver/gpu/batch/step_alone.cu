@@ -52,5 +52,5 @@ STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
     if (is_slot(&launch, slot)) go_alone(&launch, slot);
 }
 
-STEP_START(launch->lanes[TB_GPU_KERNEL_BEGIN],
+STEP_START(launch->lanes[TB_GPU_KERNEL_BEGIN], 1,
            shared_bytes_of_block((size_t)worlds, (size_t)launch->fast))

@@ -1,5 +1,8 @@
 /* A part of the step: dynamics, and the rows that are no contacts. It also counts the kinds of the
- * solves to come, so that step_solve.cu can start the long ones first. See step_part.h. */
+ * solves to come, so that step_solve.cu can start the long ones first. See step_part.h.
+ *
+ * Each world has a second team, in another block, that searches for the step's contacts meanwhile: it
+ * finds the poses once more, and step_detect.cu begins with what it has found. */
 #define KERNEL_NAME   tb_gpu_step_begin
 #define KERNEL_START  tb_gpu_start_begin
 #define KERNEL_STAGES tb_gpu_stages_begin
@@ -46,6 +49,39 @@ TB_STATIC void begin_world(const tb_gpu_launch *launch, int32_t slot)
     leave_part(launch, world, saved, shared, TB_GPU_KERNEL_BEGIN, status, &certificate);
 }
 
+/* ---- the search beside it ---- */
+
+/* The kinematic bodies of the step that begins: the course's, which the other team is about to copy. */
+TB_STATIC const double *kinematic_of(const tb_gpu_world *world)
+{
+    const tb_course *course = &world->course;
+    if (course->steps == 0 || !course->kinematic) return world->state.kinematic;
+    const int64_t numbers =
+        TB_KINEMATIC_NUMBERS * (int64_t)world->state.model->number_of_kinematic_bodies;
+    return course->kinematic + step_of_course(world) * numbers;
+}
+
+/* Also for worlds that begin no step now: the search changes nothing but its own memory. */
+TB_STATIC void search_world(const tb_gpu_launch *launch, int32_t slot)
+{
+    tb_gpu_world *world = &launch->worlds[launch->first + slot];
+    shared_step *shared = shared_step_of_team();
+    unsigned char *memory = search_memory_of(launch, slot);
+    tb_found found;
+    TB_STAGES_BEGIN();
+    if (world->steps_left == 0 || is_sparse(launch, world)) return;
+    if (TB_LEADER) {
+        tb_arena_over(&shared->workspace.arena, memory + FOUND_BYTES,
+                      launch->arena_size - FOUND_BYTES);
+        shared->workspace.threads = 1;
+        shared->workspace.solver = launch->solver;
+    }
+    tb_team_sync();
+    tb_step_search(&shared->stepping, &world->state, kinematic_of(world), &launch->options,
+                   &shared->workspace, &found);
+    if (TB_LEADER) *(tb_found *)(void *)memory = found;
+}
+
 /* ---- kinds of solves ---- */
 
 TB_STATIC int32_t bounded(int32_t value, int32_t count)
@@ -58,7 +94,7 @@ TB_STATIC int32_t kind_of(const tb_gpu_world *world)
 {
     const tb_certificate *last = &world->state.certificate;
     tb_solve_history history;
-    memcpy(&history, world->state.history, sizeof history);
+    tb_lane_copy(&history, world->state.history, sizeof history);
     const int32_t way = tb_auto_begins_with_sweeps(&history) ? 1 : 0;
     const int32_t size = bounded((last->contacts + 3) / 4, TB_GPU_SIZES);
     int32_t length = 0;
@@ -78,10 +114,16 @@ TB_STATIC void count_kind(const tb_gpu_launch *launch, int32_t slot)
 
 STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
 {
+    const int32_t all = blocks_of(&launch, (int32_t)blockDim.y) * (int32_t)blockDim.y;
     const int32_t slot = slot_of_team();
+    if (slot >= all) {
+        if (is_slot(&launch, slot - all)) search_world(&launch, slot - all);
+        return;
+    }
     pass_stop(&launch, slot);
     if (is_slot(&launch, slot)) begin_world(&launch, slot);
     count_kind(&launch, slot);
 }
 
-STEP_START(launch->lanes[TB_GPU_KERNEL_BEGIN], shared_bytes_of_block((size_t)worlds, 0))
+STEP_START(launch->lanes[TB_GPU_KERNEL_BEGIN], launch->searches_beside ? 2 : 1,
+           shared_bytes_of_block((size_t)worlds, 0))

@@ -14,6 +14,9 @@ TB_STATIC void detect_contacts(const tb_gpu_launch *launch, int32_t slot)
     TB_STAGES_BEGIN();
     if (!is_before_part(saved, TB_GPU_KERNEL_DETECT)) return;
     load_step(launch, saved, shared);
+    if (launch->searches_beside && TB_LEADER)
+        shared->stepping.world.found = (const tb_found *)(void *)search_memory_of(launch, slot);
+    tb_team_sync();
     const tb_status status = tb_step_detect(&shared->stepping, &certificate, NULL);
     leave_part(launch, world, saved, shared, TB_GPU_KERNEL_DETECT, status, &certificate);
 }
@@ -36,4 +39,4 @@ STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
     take_rank(&launch, slot);
 }
 
-STEP_START(launch->lanes[TB_GPU_KERNEL_DETECT], shared_bytes_of_block((size_t)worlds, 0))
+STEP_START(launch->lanes[TB_GPU_KERNEL_DETECT], 1, shared_bytes_of_block((size_t)worlds, 0))

@@ -26,4 +26,4 @@ STEP_KERNEL(TB_GPU_BLOCKS_AT_ONCE)
     if (is_slot(&launch, slot)) end_of_step(&launch, slot);
 }
 
-STEP_START(launch->lanes[TB_GPU_KERNEL_END], shared_bytes_of_block((size_t)worlds, 0))
+STEP_START(launch->lanes[TB_GPU_KERNEL_END], 1, shared_bytes_of_block((size_t)worlds, 0))

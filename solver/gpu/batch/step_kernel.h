@@ -165,14 +165,20 @@ static size_t shared_bytes_of_block(size_t worlds, size_t fast)
     return worlds * own <= TB_GPU_MOST_NEAR_BYTES ? worlds * own : worlds * SHARED_STEP_BYTES;
 }
 
-/* The function that starts the kernel: lanes of each world, and shared memory of a block of
- * `worlds` worlds. */
-#define STEP_START(lanes_of_world, shared_bytes)                                                   \
+/* Blocks that have a team for every slot. */
+static __host__ __device__ int32_t blocks_of(const tb_gpu_launch *launch, int32_t worlds)
+{
+    return (launch->slots + worlds - 1) / worlds;
+}
+
+/* The function that starts the kernel: lanes of each world, teams of each, in blocks of their own, and shared
+ * memory of a block of `worlds` worlds. */
+#define STEP_START(lanes_of_world, teams, shared_bytes)                                            \
     extern "C" cudaError_t KERNEL_SYMBOL(KERNEL_START)(const tb_gpu_launch *launch,                \
                                                        cudaStream_t stream)                        \
     {                                                                                              \
         const int32_t lanes = lanes_of_world, worlds = TB_GPU_BLOCK_THREADS / lanes;               \
-        const unsigned blocks = (unsigned)((launch->slots + worlds - 1) / worlds);                 \
+        const unsigned blocks = (unsigned)(blocks_of(launch, worlds) * (teams));                   \
         step_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), shared_bytes, stream>>>(    \
             *launch);                                                                              \
         return cudaGetLastError();                                                                 \

@@ -37,6 +37,19 @@ TB_STATIC tb_status begin_step(shared_step *shared, const tb_gpu_launch *launch,
                          NULL);
 }
 
+/* ---- a search beside the begin ---- */
+
+enum {
+    FOUND_BYTES =
+        (sizeof(tb_found) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
+};
+
+/* As large as the world's memory: what it found, then its arena. */
+TB_STATIC unsigned char *search_memory_of(const tb_gpu_launch *launch, int32_t slot)
+{
+    return launch->searches + (size_t)slot * launch->arena_size;
+}
+
 /* ---- a step between two parts ---- */
 
 /* Whether `part` is the next one of a world, the same for all lanes. */

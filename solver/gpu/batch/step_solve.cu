@@ -6,5 +6,5 @@
 #define TB_UNIT_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto)
 #include "gpu/batch/step_solve_part.h"
 
-STEP_START(launch->lanes[TB_GPU_KERNEL_SOLVE],
+STEP_START(launch->lanes[TB_GPU_KERNEL_SOLVE], 1,
            shared_bytes_of_block((size_t)worlds, (size_t)launch->fast))

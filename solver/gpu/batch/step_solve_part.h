@@ -21,7 +21,7 @@ TB_STATIC void solve_world(const tb_gpu_launch *launch, int32_t slot)
     tb_certificate certificate;
     TB_STAGES_BEGIN();
     load_step(launch, saved, shared);
-    memset(&certificate, 0, sizeof certificate);
+    tb_lane_clear(&certificate, sizeof certificate);
     const tb_status status = tb_step_solve(&shared->stepping, NULL);
     record_divergence(world, status, &certificate);
     save_step(saved, shared);

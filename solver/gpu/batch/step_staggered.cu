@@ -7,4 +7,4 @@
 #define TB_UNIT_SOLVER_LIST(X) X(staggered)
 #include "gpu/batch/step_solve_part.h"
 
-STEP_START(launch->lanes[TB_GPU_KERNEL_SOLVE], shared_bytes_of_block((size_t)worlds, 0))
+STEP_START(launch->lanes[TB_GPU_KERNEL_SOLVE], 1, shared_bytes_of_block((size_t)worlds, 0))

@@ -129,6 +129,7 @@ static tb_gpu_launch group_of(const tb_gpu_launch *whole, int32_t group)
     own.first = group * size < all ? group * size : all;
     own.slots = all - own.first < size ? all - own.first : size;
     own.arenas += (size_t)own.first * whole->arena_size;
+    if (whole->searches_beside) own.searches += (size_t)own.first * whole->arena_size;
     own.counts += group * TB_GPU_GROUP_COUNTS;
     if (whole->kinds != NULL) {
         own.kinds += group * TB_GPU_GROUP_COUNTS;

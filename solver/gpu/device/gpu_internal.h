@@ -76,6 +76,9 @@ typedef struct tb_gpu_launch {
     int32_t *order;    /* slots by kinds */
     unsigned char *arenas;
     size_t arena_size;
+    /* contacts are looked for beside the begin (step_begin.cu), in memory as large as the arenas */
+    bool searches_beside;
+    unsigned char *searches;
     tb_step_options options;
     /* pinned memory of the host: once it is not 0, a world begins at most one more step, but each makes
      * the first step of the launch; NULL: the launch goes to its end. Small worlds and piles do not read it. */

@@ -46,15 +46,45 @@ TB_STATIC tb_status take_arrays(tb_world *w)
     return tb_dynamics_take(&w->dynamics, m, w->arena);
 }
 
-TB_STATIC void load_state(tb_world *w)
+TB_STATIC void load_state(tb_world *w, const double *kinematic)
 {
     const tb_model *m = w->model;
     TB_EACH (i, m->number_of_coordinates) w->q[i] = TB_R(w->state->q[i]);
     TB_EACH (i, m->number_of_dofs) w->u[i] = TB_R(w->state->u[i]);
     TB_EACH (i, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies)
-        w->kinematic[i] = w->state->kinematic[i];
+        w->kinematic[i] = kinematic[i];
     tb_team_sync();
 }
+
+/* Poses and velocities at the collision configuration. */
+TB_STATIC void move_to_collision(tb_world *w)
+{
+    const tb_real ahead = w->dt * (1 - w->theta);
+    if (w->theta != 1) {
+        tb_dynamics_integrate(w->model, w->u, ahead, w->q);
+        tb_world_move_kinematic(w, ahead);
+    }
+    tb_dynamics_motion(&w->dynamics, w->q, w->u, w->kinematic);
+}
+
+#ifdef TB_DEVICE
+TB_EXTERN tb_status tb_world_pose(tb_world *world, const double *kinematic)
+{
+    tb_world *w = world;
+    const tb_model *m = w->model;
+    tb_arena_pieces pieces = tb_arena_begin(w->arena);
+    w->q = TB_ARENA_PIECE(&pieces, tb_real, m->number_of_coordinates);
+    w->u = TB_ARENA_PIECE(&pieces, tb_real, m->number_of_dofs);
+    w->kinematic =
+        TB_ARENA_PIECE(&pieces, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
+    tb_arena_end(&pieces);
+    if (!w->q || !w->u || !w->kinematic) return TB_RESOURCE_EXHAUSTED;
+    if (tb_dynamics_take(&w->dynamics, m, w->arena) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    load_state(w, kinematic);
+    move_to_collision(w);
+    return TB_OK;
+}
+#endif
 
 /* ---- forces ---- */
 
@@ -201,15 +231,9 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
 #ifndef TB_DEVICE
     if (!tb_sleep_open(w)) return tb_fail_memory(error, 0, "a step's arrays");
 #endif
-    load_state(w);
+    load_state(w, w->state->kinematic);
     TB_STAGE_DONE(TB_STAGE_ARRAYS);
-
-    /* to the collision configuration */
-    if (w->theta != 1) {
-        tb_dynamics_integrate(m, w->u, w->dt * (1 - w->theta), w->q);
-        tb_world_move_kinematic(w, w->dt * (1 - w->theta));
-    }
-    tb_dynamics_motion(&w->dynamics, w->q, w->u, w->kinematic);
+    move_to_collision(w);
     tb_tendons_place(w);
     TB_STAGE_DONE(TB_STAGE_MOTION);
 

@@ -100,6 +100,7 @@ typedef struct tb_world {
     bool has_compliance;  /* some row has; else that of contacts is not written */
     int32_t contact_rows; /* first row of a contact */
     uint32_t collide_flags;
+    const struct tb_found *found; /* on a card: by a search beside the begin; NULL: none */
 
     uint8_t *warm_statuses; /* blocks: before the solve */
     tb_solve_history history;
@@ -259,6 +260,14 @@ typedef struct tb_stepping {
 TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
                                   const tb_step_options *options, tb_workspace *workspace,
                                   tb_certificate *certificate, tb_error *error);
+#ifdef TB_DEVICE
+/* The search of tb_step_detect, by another team while this one makes tb_step_begin: it reads the state, which
+ * no begin changes but for the course's inputs (kinematic: see tb_world_pose). */
+#define tb_step_search TB_SYMBOL(tb_step_search)
+TB_EXTERN void tb_step_search(tb_stepping *stepping, const tb_state *state, const double *kinematic,
+                              const tb_step_options *options, tb_workspace *workspace,
+                              struct tb_found *found);
+#endif
 #define tb_step_detect TB_SYMBOL(tb_step_detect)
 TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certificate,
                                    tb_error *error);
@@ -322,7 +331,17 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error);
 /* Rows of actuators, dry friction, limits, tendons and equalities. */
 #define tb_world_assemble_rows TB_SYMBOL(tb_world_assemble_rows)
 TB_EXTERN tb_status tb_world_assemble_rows(tb_world *world, tb_error *error);
-/* Finds contacts and adds their rows. DIVERGED where the motion has left the range of numbers. */
+#ifdef TB_DEVICE
+/* Arrays of the motion alone, loaded and moved to the collision configuration as by tb_world_begin; for a search.
+ * kinematic: the state's, or those that the course is about to give it. */
+#define tb_world_pose TB_SYMBOL(tb_world_pose)
+TB_EXTERN tb_status tb_world_pose(tb_world *world, const double *kinematic);
+/* Finds pairs of shapes that are near each other, their points and the places of their contacts, in the arena; needs
+ * poses and velocities alone. */
+#define tb_world_search TB_SYMBOL(tb_world_search)
+TB_EXTERN void tb_world_search(tb_world *world, struct tb_found *found);
+#endif
+/* Finds contacts, where no search has, and adds their rows. DIVERGED where the motion has left the range of numbers. */
 #define tb_world_detect TB_SYMBOL(tb_world_detect)
 TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error);
 /* Pulls of actuators on bodies, into `c` and `u_free`; behind the contacts' rows. */

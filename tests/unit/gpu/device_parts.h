@@ -9,16 +9,56 @@
 typedef struct device_room {
     tb_stepping stepping;
     tb_workspace workspace;
+    // of the search beside the begin
+    tb_stepping searching;
+    tb_workspace search_workspace;
+    tb_found found;
 } device_room;
 
 // A solve in the place of the first part of tb_step_solve; true: in the place of all of it.
 typedef bool first_solve(tb_stepping *stepping, void *context);
 
-static tb_status play_parts(tb_state *state, const tb_step_options *options, device_room *room,
-                            first_solve *first, void *context, tb_certificate *certificate)
+// By the same lanes: what another team does at any time beside the begin.
+static void play_search(const device_job *job, device_room *room)
+{
+    const tb_course *course = job->course;
+    const double *kinematic = job->state->kinematic;
+    if (course && course->kinematic)
+        kinematic = course->kinematic + (int64_t)job->step * TB_KINEMATIC_NUMBERS *
+                                            job->state->model->number_of_kinematic_bodies;
+    if (TB_LEADER) {
+        tb_arena_over(&room->search_workspace.arena, job->search, job->bytes);
+        room->search_workspace.threads = 1;
+        room->search_workspace.solver = job->solver;
+    }
+    tb_team_sync();
+    tb_found found;
+    tb_step_search(&room->searching, job->state, kinematic, job->options, &room->search_workspace,
+                   &found);
+    if (TB_LEADER) room->found = found;
+    tb_team_sync();
+}
+
+static tb_status play_begin(const device_job *job, device_room *room, tb_certificate *certificate)
+{
+    tb_status status = TB_OK;
+    if (job->search && !job->late) play_search(job, room);
+    if (job->course)
+        status = tb_course_apply_inputs(job->state, job->course, job->step, &room->workspace.arena);
+    if (status == TB_OK)
+        status = tb_step_begin(&room->stepping, job->state, job->options, &room->workspace,
+                               certificate, NULL);
+    if (job->search && job->late && status == TB_OK) play_search(job, room);
+    if (job->search && TB_LEADER) room->stepping.world.found = &room->found;
+    tb_team_sync();
+    return status;
+}
+
+static tb_status play_parts(const device_job *job, device_room *room, first_solve *first,
+                            void *context, tb_certificate *certificate)
 {
     tb_stepping *stepping = &room->stepping;
-    tb_status status = tb_step_begin(stepping, state, options, &room->workspace, certificate, NULL);
+    tb_status status = play_begin(job, room, certificate);
     if (status == TB_OK) status = tb_step_detect(stepping, certificate, NULL);
     if (status == TB_OK && !(first && first(stepping, context)))
         status = tb_step_solve(stepping, NULL);
@@ -36,11 +76,7 @@ static tb_status play_job(device_job *job, device_room *room, first_solve *first
         workspace->solver = job->solver;
     }
     tb_team_sync();
-    tb_status status = TB_OK;
-    if (job->course)
-        status = tb_course_apply_inputs(job->state, job->course, job->step, &workspace->arena);
-    if (status == TB_OK)
-        status = play_parts(job->state, job->options, room, first, context, certificate);
+    const tb_status status = play_parts(job, room, first, context, certificate);
     if (job->course && (status == TB_OK || status == TB_DIVERGED))
         tb_course_record_outputs(job->state, job->course, job->step, certificate);
     tb_team_sync();

@@ -17,6 +17,8 @@ typedef struct device_job {
     int32_t solver;
     void *memory;
     size_t bytes;  /* of it */
+    void *search;  /* as much, of a search beside the begin of the step; NULL: none */
+    bool late;     /* it comes after the begin */
     size_t wanted; /* bytes that it requested at once */
 } device_job;
 

@@ -29,9 +29,16 @@ static tb_model *jaw_and_mug(void)
 typedef struct device_world {
     tb_state state;
     tb_contact_record *contacts[2];
-    unsigned char *memory;
-    size_t bytes;
+    unsigned char *memory, *search;
+    size_t bytes; /* of each */
 } device_world;
+
+static void take_memory(device_world *w)
+{
+    w->memory = aligned_alloc(64, (w->bytes + 63) / 64 * 64);
+    w->search = aligned_alloc(64, (w->bytes + 63) / 64 * 64);
+    ck_assert(w->memory && w->search);
+}
 
 static device_world make_device_world(const tb_state *like, int32_t contacts, size_t bytes)
 {
@@ -49,8 +56,7 @@ static device_world make_device_world(const tb_state *like, int32_t contacts, si
     w.state.contact_capacity = w.state.next_capacity = contacts;
     w.state.next_wanted = 0;
     w.bytes = bytes;
-    w.memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    ck_assert_ptr_nonnull(w.memory);
+    take_memory(&w);
     return w;
 }
 
@@ -59,6 +65,7 @@ static void free_device_world(device_world *w)
     free(w->contacts[0]);
     free(w->contacts[1]);
     free(w->memory);
+    free(w->search);
 }
 
 /* Hands close, servos move, the kinematic body follows its course: with rotation only in double,

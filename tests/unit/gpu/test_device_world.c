@@ -124,7 +124,9 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
                       .step = step_of_course,
                       .solver = tb_solver_number(options->solve.solver),
                       .memory = w->memory,
-                      .bytes = w->bytes};
+                      .bytes = w->bytes,
+                      .search = w->state.steps % 3 > 0 ? w->search : NULL,
+                      .late = w->state.steps % 3 > 1};
     tb_status status;
     if (options->precision == TB_FLOAT)
         status = lanes > 0 ? team_world_step_f32(&job, lanes, certificate)
@@ -489,8 +491,8 @@ START_TEST(too_little_memory_is_told_and_changes_nothing)
             /* exactly the request: every next request is refused once too */
             w.bytes = wanted;
             free(w.memory);
-            w.memory = aligned_alloc(64, (wanted + 63) / 64 * 64);
-            ck_assert_ptr_nonnull(w.memory);
+            free(w.search);
+            take_memory(&w);
         }
         TEST_OK(tb_step(stepper, state, 1, NULL, &error), &error);
         ck_assert_msg(same_state(state, &w.state), "the states differ after step %d", step + 1);

@@ -15,8 +15,7 @@ typedef struct detection {
     bool *tight;            /* colliding shapes: the box is as small as it can be; NULL: all are */
 } detection;
 
-/* Where a shape is, and how fast: the velocity of its body at the body's origin, taken ahead over the step by the
- * free motion: a body that is just let go has no speed yet, but will have g dt. */
+/* Where a shape is, and how fast: the velocity of its body at the body's origin, as the step begins. */
 typedef struct shape_motion {
     tb_posed_shape posed;
     tb_vec3 velocity;
