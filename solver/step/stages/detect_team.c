@@ -64,8 +64,8 @@ TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
     return first;
 }
 
-/* The last step's record of contact `i` of these points of its pair, or NULL. While the same features touch it has the same place, and a
- * search, in which every look waits for the one before, is not needed. */
+/* The last step's record of contact `i`, or NULL; points: all of its pair. While the same features touch it has
+ * the same place, and a search, in which every look waits for the one before, is not needed. */
 TB_STATIC const tb_contact_record *last_record(const tb_state *state, const tb_world_contact *c,
                                                const tb_contact_point *points, int32_t count,
                                                int32_t i)

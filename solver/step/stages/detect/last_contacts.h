@@ -1,5 +1,5 @@
-/* What contacts were in the last step: their records, by the pair of shapes and the feature, or by the place where the
- * feature has changed. */
+/* Records of the last step's contacts: found by the pair of shapes and the feature, or by the place where the feature
+ * has changed. */
 #ifndef TB_STEP_LAST_CONTACTS_H
 #define TB_STEP_LAST_CONTACTS_H
 

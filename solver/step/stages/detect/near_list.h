@@ -1,5 +1,5 @@
-/* Pairs of shapes that are near each other, with their points: what a card's search finds
- * (search_team.c) and its rows begin with (detect_team.c). */
+/* Pairs of shapes that are near each other, with their points: the result of a card's search (search_team.c),
+ * from which rows are made (detect_team.c). */
 #ifndef TB_NEAR_LIST_H
 #define TB_NEAR_LIST_H
 
