@@ -554,22 +554,7 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
     return status == TB_DIVERGED ? freeze(state, certificate, 0, error) : status;
 }
 
-#ifdef TB_DEVICE
-TB_EXTERN void tb_step_search(tb_stepping *stepping, const tb_state *state, const double *kinematic,
-                              const tb_step_options *options, tb_workspace *workspace,
-                              tb_found *found)
-{
-    tb_world *w = &stepping->world;
-    tb_team_clear(w, sizeof *w);
-    tb_team_sync();
-    if (TB_LEADER) open_world(w, state, options, workspace);
-    fetch_state(state);
-    tb_team_sync();
-    tb_arena_reset(w->arena);
-    found->status = tb_world_pose(w, kinematic);
-    if (found->status == TB_OK) tb_world_search(w, found);
-}
-#else
+#ifndef TB_DEVICE
 /* The step anew, after what slept has been touched. */
 TB_STATIC tb_status begin_again(tb_world *w, tb_error *error)
 {

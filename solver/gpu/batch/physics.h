@@ -96,6 +96,9 @@
 #include "step/stages/last_resort.c"
 #include "step/stages/recovery.c"
 #include "step/world.c"
+#ifndef TB_UNIT_WARP
+#include "step/search_beside.c"
+#endif
 #ifdef TB_UNIT_WARP
 #include "gpu/batch/small/warp_step.h"
 #endif

@@ -77,6 +77,7 @@ static tb_status play_job(device_job *job, device_room *room, first_solve *first
     }
     tb_team_sync();
     const tb_status status = play_parts(job, room, first, context, certificate);
+    job->found = job->search && room->found.status != TB_RESOURCE_EXHAUSTED;
     if (job->course && (status == TB_OK || status == TB_DIVERGED))
         tb_course_record_outputs(job->state, job->course, job->step, certificate);
     tb_team_sync();

@@ -19,6 +19,7 @@ typedef struct device_job {
     size_t bytes;  /* of it */
     void *search;  /* as much, of a search beside the begin of the step; NULL: none */
     bool late;     /* it comes after the begin */
+    bool found;    /* the step's contacts are those of that search */
     size_t wanted; /* bytes that it requested at once */
 } device_job;
 

@@ -61,6 +61,7 @@ static tb_status step_together(play *own, device_job *job, int32_t lanes,
         if (p.status[i] != p.status[0] || p.jobs[i].wanted != p.jobs[0].wanted)
             __builtin_trap(); // lanes that disagree would hang a card
     job->wanted = p.jobs[0].wanted;
+    job->found = p.jobs[0].found;
     *certificate = p.certificate;
     return p.status[0];
 }

@@ -115,6 +115,8 @@ static tb_model *everything(void)
 
 /* ---- the same world twice ---- */
 
+enum { ENOUGH_TO_SEARCH = 1 << 20 };
+
 static tb_status step_device_world(device_world *w, const tb_step_options *options, size_t *wanted,
                                    tb_certificate *certificate)
 {
@@ -135,6 +137,7 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
         status = lanes > 0 ? team_world_step(&job, lanes, certificate)
                            : device_world_step(&job, certificate);
     *wanted = job.wanted;
+    ck_assert(job.found == (job.search != NULL) || w->bytes < ENOUGH_TO_SEARCH);
     return status;
 }
 

@@ -158,6 +158,15 @@ START_TEST(runs_have_the_same_bytes)
 }
 END_TEST
 
+/* The same world on both sides, and what steps it. */
+static void destroy_both(tb_state *x, tb_state *y, tb_stepper *gpu, tb_stepper *cpu)
+{
+    tb_state_destroy(x);
+    tb_state_destroy(y);
+    tb_stepper_destroy(gpu);
+    tb_stepper_destroy(cpu);
+}
+
 /* Every kernel of a step, in as little time as there can be: for compute-sanitizer as well. */
 static void some_steps(tb_model *model)
 {
@@ -179,10 +188,7 @@ static void some_steps(tb_model *model)
         ck_assert_int_gt(a.contacts, 50);
         ck_assert_double_lt(a.residual, 0.1); /* m/s, of ten sweeps */
         ck_assert_double_lt(difference(x, y, false), 1e-3);
-        tb_state_destroy(x);
-        tb_state_destroy(y);
-        tb_stepper_destroy(gpu);
-        tb_stepper_destroy(cpu);
+        destroy_both(x, y, gpu, cpu);
     }
     tb_model_destroy(model);
 }
@@ -218,10 +224,7 @@ static void compare_some_steps(tb_model *model, tb_stepper *gpu, tb_stepper *cpu
     ck_assert_int_le(a.contacts, b.contacts + 2);
     ck_assert_int_gt(a.contacts, fewest_contacts);
     ck_assert_double_lt(difference(x, y, false), 1e-3);
-    tb_state_destroy(x);
-    tb_state_destroy(y);
-    tb_stepper_destroy(gpu);
-    tb_stepper_destroy(cpu);
+    destroy_both(x, y, gpu, cpu);
     tb_model_destroy(model);
 }
 

@@ -278,6 +278,19 @@ END_TEST
 
 /* ---- rows along one velocity ---- */
 
+/* Solves the made problem by a system of its own, whose memory the caller destroys. */
+static void solve_made(tb_newton_system *system, tb_arena *arena, const double *weight,
+                       const double *slope, const double *gap, const uint8_t *statuses,
+                       double *change)
+{
+    bool solved = false;
+    tb_arena_init(arena, 0);
+    ck_assert(tb_newton_system_prepare(system, &made.problem, arena) == TB_OK);
+    ck_assert(tb_newton_system_solve(system, weight, slope, gap, statuses, change, &solved) ==
+              TB_OK);
+    ck_assert(solved);
+}
+
 /* Rows of one number each on chains of dofs. padded: as rows on all dofs, zero on the others. */
 static void solve_chains(bool padded, double *change)
 {
@@ -308,12 +321,8 @@ static void solve_chains(bool padded, double *change)
     }
     tb_arena arena;
     tb_newton_system system;
-    bool solved = false;
-    tb_arena_init(&arena, 0);
-    ck_assert(tb_newton_system_prepare(&system, &made.problem, &arena) == TB_OK);
-    ck_assert(tb_newton_system_solve(&system, weight, slope, gap, statuses, change, &solved) ==
-              TB_OK);
-    ck_assert(solved && system.one_node);
+    solve_made(&system, &arena, weight, slope, gap, statuses, change);
+    ck_assert(system.one_node);
     tb_arena_destroy(&arena);
 }
 
@@ -359,12 +368,8 @@ static void solve_limbs(int32_t dofs, double change[LIMBS * LIMB_ROWS])
     }
     tb_arena arena;
     tb_newton_system system;
-    bool solved = false;
-    tb_arena_init(&arena, 0);
-    ck_assert(tb_newton_system_prepare(&system, &made.problem, &arena) == TB_OK);
-    ck_assert(tb_newton_system_solve(&system, weight, slope, gap, statuses, change, &solved) ==
-              TB_OK);
-    ck_assert(solved && !system.one_node && (system.full != NULL) == (dofs == LIMB_DOFS));
+    solve_made(&system, &arena, weight, slope, gap, statuses, change);
+    ck_assert(!system.one_node && (system.full != NULL) == (dofs == LIMB_DOFS));
     tb_arena_destroy(&arena);
 }
 
@@ -413,12 +418,8 @@ START_TEST(rows_along_one_velocity_are_one_term)
     }
     tb_arena arena;
     tb_newton_system system;
-    bool solved = false;
-    tb_arena_init(&arena, 0);
-    ck_assert(tb_newton_system_prepare(&system, &made.problem, &arena) == TB_OK);
-    ck_assert(tb_newton_system_solve(&system, weight, slope, gap, statuses, change, &solved) ==
-              TB_OK);
-    ck_assert(solved && system.one_node);
+    solve_made(&system, &arena, weight, slope, gap, statuses, change);
+    ck_assert(system.one_node);
     for (int b = 0; b < BLOCKS; b++) {
         const int before = b < VELOCITIES || b == BLOCKS - 1 || b / VELOCITIES == 2 ? -1
                            : b / VELOCITIES == 1                                    ? b - VELOCITIES

@@ -189,6 +189,24 @@ START_TEST(few_rows_and_many_are_recovered_alike)
 }
 END_TEST
 
+/* Coordinates of a body in `steps` steps: of a scene whose text is complete but for bodies that touch nothing, of
+ * which there are `others`, and for its end. */
+static void let_rise(char *text, size_t size, int length, int others, int contacts, int steps,
+                     double pose[][7])
+{
+    for (int i = 0; i < others; i++)
+        length += snprintf(text + length, size - (size_t)length,
+                           "<body pos='%d 3 5'><freejoint/><geom size='.1'/></body>", i);
+    snprintf(text + length, size - (size_t)length, "</worldbody></mujoco>");
+    run r = begin(text, TB_SCHEME_STEWART_TRINKLE);
+    for (int step = 0; step < steps; step++) {
+        go(&r, 1);
+        for (int i = 0; i < 7; i++) pose[step][i] = tb_state_q(r.state)[i];
+    }
+    ck_assert_int_eq(r.sum.contacts, contacts);
+    end(&r);
+}
+
 /* A body on three boxes of unlike depths. Its rows outnumber its own six dofs, so that they are recovered by
  * the system of the dofs; beside four bodies that touch nothing they are fewer than the dofs, and are
  * recovered by their own system. The body moves alike. */
@@ -205,17 +223,7 @@ START_TEST(rows_and_dofs_recover_alike)
                      "<geom type='box' size='.1 .1 .1' pos='-.3 0 -.004'/>"
                      "<geom type='box' size='.1 .2 .1' pos='.3 .1 -.006'/>"
                      "<geom type='box' size='.2 .1 .1' pos='0 .4 -.005' mass='3'/></body>");
-        for (int i = 0; k > 0 && i < 4; i++)
-            length += snprintf(text + length, sizeof text - (size_t)length,
-                               "<body pos='%d 3 5'><freejoint/><geom size='.1'/></body>", i);
-        snprintf(text + length, sizeof text - (size_t)length, "</worldbody></mujoco>");
-        run r = begin(text, TB_SCHEME_STEWART_TRINKLE);
-        for (int step = 0; step < STEPS; step++) {
-            go(&r, 1);
-            for (int i = 0; i < NUMBERS; i++) pose[k][step][i] = tb_state_q(r.state)[i];
-        }
-        ck_assert_int_eq(r.sum.contacts, 12);
-        end(&r);
+        let_rise(text, sizeof text, length, k > 0 ? 4 : 0, 12, STEPS, pose[k]);
     }
     ck_assert_msg(pose[0][STEPS - 1][2] > .103, "rises to %g", pose[0][STEPS - 1][2]);
     for (int step = 0; step < STEPS; step++)
@@ -240,17 +248,7 @@ START_TEST(many_rows_of_few_dofs_recover_alike)
                                "<geom type='box' size='.05 .05 .1' pos='%g %g %g'/>",
                                0.12 * (i % 5), 0.12 * (i / 5), -0.003 - 0.0002 * (i * 7 % 11));
         length += snprintf(text + length, sizeof text - (size_t)length, "</body>");
-        for (int i = 0; k > 0 && i < 11; i++)
-            length += snprintf(text + length, sizeof text - (size_t)length,
-                               "<body pos='%d 3 5'><freejoint/><geom size='.1'/></body>", i);
-        snprintf(text + length, sizeof text - (size_t)length, "</worldbody></mujoco>");
-        run r = begin(text, TB_SCHEME_STEWART_TRINKLE);
-        for (int step = 0; step < STEPS; step++) {
-            go(&r, 1);
-            for (int i = 0; i < NUMBERS; i++) pose[k][step][i] = tb_state_q(r.state)[i];
-        }
-        ck_assert_int_eq(r.sum.contacts, 4 * BOXES);
-        end(&r);
+        let_rise(text, sizeof text, length, k > 0 ? 11 : 0, 4 * BOXES, STEPS, pose[k]);
     }
     ck_assert_msg(pose[0][STEPS - 1][2] > .104, "rises to %g", pose[0][STEPS - 1][2]);
     for (int step = 0; step < STEPS; step++)
